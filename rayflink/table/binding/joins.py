@@ -32,6 +32,8 @@ class Queries(Protocol):
 
     def from_clause(self, tree: Tree) -> tuple[Relation, Scope]: ...
 
+    def add_values(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Tree, Relation, Scope]: ...
+
     def bind(self, tree: Tree) -> Relation: ...
 
     def expressions(self, scope: Scope) -> ExpressionBinder: ...
@@ -232,18 +234,22 @@ def _subquery(queries: Queries, scope: Scope, tree: Tree) -> _Subquery:
         whole_query = queries.bind(tree)
         values = [_shift(whole_query.column(index), scope.width) for index in range(len(whole_query.schema))]
         return _Subquery(whole_query, values, ())
-    relation, inner = queries.from_clause(tree)
+    relation, own_columns = queries.from_clause(tree)
+    tree, relation, inner = queries.add_values(relation, own_columns, tree)
     binder = queries.expressions(Nested(scope.parts, scope.merged, inner))
     conditions: list[Expr] = []
     where = tree.args.get("where")
     for conjunct in conjuncts(where.this) if where is not None else ():
+        if has_subquery(conjunct):
+            relation = filter_by_query(queries, relation, inner, conjunct)
+            continue
         bound = binder.condition(conjunct, "the condition of WHERE")
         if all(column >= scope.width for column in _columns(bound)):
             own = _shift(bound, -scope.width)
             relation = Filter(relation.schema, relation, own, place=place_of(conjunct))
         else:
             conditions.append(bound)
-    return _Subquery(relation, _bind_selected(tree.expressions, scope, inner, binder.bind), conditions)
+    return _Subquery(relation, _bind_selected(tree.expressions, scope, own_columns, binder.bind), conditions)
 
 
 def _bind_selected(trees: Sequence[Tree], scope: Scope, inner: Scope, bind: Callable[[Tree], Expr]) -> list[Expr]:

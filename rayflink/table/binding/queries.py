@@ -123,6 +123,10 @@ class QueryBinder:
         relation, scope = self.table(clause.this)
         return self._add_joins(relation, scope, tree)
 
+    def add_values(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Tree, Relation, Scope]:
+        """Return a SELECT with columns in place of queries as values, the rows with these columns, and all columns."""
+        return scalar_queries.add_values(self, relation, scope, tree)
+
     def _add_joins(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
         """Add the joins that stand behind a table."""
         for join in tree.args.get("joins") or ():
@@ -195,7 +199,7 @@ class QueryBinder:
         relation = with_side_ttls(relation, tree, scope)
         check_lookup_hints(tree, scope, tables_with_versions(tree))
         from_scope = scope
-        tree, relation, scope = scalar_queries.add_values(self, relation, scope, tree)
+        tree, relation, scope = self.add_values(relation, scope, tree)
         if where := tree.args.get("where"):
             aggregates = aggregates_in(where.this)
             if aggregates:

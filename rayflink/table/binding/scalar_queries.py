@@ -60,11 +60,22 @@ def add_values(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -
     values = _Values(queries, relation, scope)
     for name in ("where", "having", "qualify"):
         for query in queries_in(tree.args.get(name)):
-            query.replace(values.of(query, is_grouped and name != "where"))
+            is_of_group = is_grouped and name != "where" and not _is_in_aggregate(query)
+            query.replace(values.of(query, is_of_group))
     for item in list(tree.expressions):
         for query in queries_in(item):
-            query.replace(values.of(query, is_grouped))
+            query.replace(values.of(query, is_grouped and not _is_in_aggregate(query)))
     return tree, values.relation, values.scope
+
+
+def _is_in_aggregate(query: Tree) -> bool:
+    """Return whether a query is an argument of an aggregate, or in its FILTER, and has a value for each row."""
+    above = query.parent
+    while above is not None and not isinstance(above, exp.Select):
+        if aggregates_in(above) == [above]:
+            return True
+        above = above.parent
+    return False
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,10 @@ QUERIES = [
     "SELECT id, CASE WHEN n < (SELECT MAX(n) FROM u) THEN k ELSE (SELECT MIN(k) FROM u) END AS word FROM t",
     "SELECT k, SUM(n) AS total FROM t GROUP BY k HAVING SUM(n) > (SELECT AVG(d) FROM u)",
     "SELECT id FROM t WHERE n IN (SELECT n FROM u) AND p >= (SELECT MIN(p) FROM u)",
+    "SELECT id FROM t WHERE EXISTS (SELECT * FROM u WHERE u.k = t.k AND u.n > (SELECT MIN(n) FROM t WHERE t.k = u.k))",
+    "SELECT id FROM t WHERE n NOT IN (SELECT n FROM u WHERE k IN (SELECT k FROM u WHERE f) AND n > (SELECT 1))",
+    "SELECT k, SUM(n - (SELECT MIN(n) FROM u)) AS more FROM t GROUP BY k HAVING COUNT(*) <= (SELECT COUNT(*) FROM u)",
+    "SELECT MAX((SELECT COUNT(*) FROM u WHERE u.k = t.k)) AS most, SUM(n) FILTER (WHERE n > (SELECT 1)) AS s FROM t",
     "SELECT id, (SELECT k FROM u ORDER BY id LIMIT 1) AS earliest FROM t",
     "SELECT id, (SELECT MAX(total) FROM (SELECT k, SUM(n) AS total FROM u GROUP BY k) AS s) AS best FROM t",
 ]
@@ -82,3 +86,10 @@ def test_a_query_as_a_value_may_return_one_row(t_env):
     assert [tuple(row) for row in rows] == [("z",)]
     with pytest.raises(Exception, match="a query that is used as a value returns 2 rows; aggregate it"):
         list(t_env.execute_sql("SELECT (SELECT s FROM b WHERE b.id = a.id) FROM a").collect())
+
+
+def test_queries_as_values_are_in_aggregates_and_in_queries_of_in(t_env):
+    query = """SELECT COUNT(*), SUM((SELECT MAX(id) FROM b WHERE b.s = a.s)) FROM a
+        WHERE id IN (SELECT id FROM b WHERE id < (SELECT MAX(id) FROM b))"""
+    [row] = t_env.execute_sql(query).collect()
+    assert tuple(row) == (2, 2)
