@@ -85,8 +85,7 @@ class GroupAggregate(Relation):
     @property
     def is_mergeable(self) -> bool:
         """Return whether results of parts of the rows of a stream can be merged."""
-        retracts = bool(changes_of(self.input) & (Change.UPDATE | Change.DELETE))
-        return all(call.name in _MERGEABLE or (call.name in _MERGEABLE_IF_ROWS_STAY and not retracts)
+        return all(call.name in _MERGEABLE or (call.name in _MERGEABLE_IF_ROWS_STAY and not self._retracts)
                    for call in self.calls)  # fmt: skip
 
     @property
@@ -98,8 +97,17 @@ class GroupAggregate(Relation):
 
     @property
     def is_splittable(self) -> bool:
-        """Return whether DISTINCT aggregates are there, and no aggregate depends on the order of rows."""
-        return bool(self.distinct_arguments) and not any(call.name in _ORDERED for call in self.calls)
+        """Return whether DISTINCT aggregates are there, and no aggregate depends on the order of rows.
+
+        Behind the steps of several columns the rows that have one value come on several ways. Of those that have come
+        so far there may be none left, but some whose value counts: a group must not go then, and so rows must stay.
+        """
+        is_in_order = len(self.distinct_arguments) == 1 or not self._retracts
+        return bool(self.distinct_arguments) and is_in_order and not any(call.name in _ORDERED for call in self.calls)
+
+    @property
+    def _retracts(self) -> bool:
+        return bool(changes_of(self.input) & (Change.UPDATE | Change.DELETE))
 
     @property
     def instead(self) -> str:

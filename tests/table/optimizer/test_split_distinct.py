@@ -122,3 +122,11 @@ def test_rows_of_one_key_go_to_several_subtasks():
     assert min(rows_by_subtask(**{OPTION: "false"})) == 0
     few, many = sorted(rows_by_subtask(**{OPTION: "true", BUCKETS: "64"}))
     assert few > 0.25 * (few + many)
+
+
+def test_distinct_of_several_columns_is_split_in_groups_of_rows_that_stay():
+    counts = "(SELECT product, amount, COUNT(*) AS price FROM orders GROUP BY product, amount)"
+    query = "SELECT price, COUNT(DISTINCT product){0} FROM {1} GROUP BY price"
+    more = ", COUNT(DISTINCT amount)"
+    for calls, rows, is_split in [("", counts, True), (more, "orders", True), (more, counts, False)]:
+        assert ("split=[true]" in explained(query.format(calls, rows))) == is_split, (calls, rows)
