@@ -74,6 +74,8 @@ def test_rows_are_those_of_an_asof_join(tmp_path, kind, more):
         (f"{RATES}, PRIMARY KEY (cur) NOT ENFORCED", "o.id = r.rate", "does not compare the primary key .*: cur"),
         ("cur STRING, ts TIMESTAMP(3), rate BIGINT, PRIMARY KEY (cur) NOT ENFORCED", "o.cur = r.cur",
          "has 0 columns with an event time"),
+        (f"{RATES}, PRIMARY KEY (cur) NOT ENFORCED".replace("TIMESTAMP(3)", "TIMESTAMP_LTZ(3)"), "o.cur = r.cur",
+         r"a TIMESTAMP\(3\) of a table whose versions hold from a TIMESTAMP_LTZ\(3\)"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_named(tmp_path, rates, join, problem):

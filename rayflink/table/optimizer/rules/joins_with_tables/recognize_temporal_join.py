@@ -61,6 +61,11 @@ def _joined(join: SnapshotJoin) -> Relation:
         problem = f"the table on the right of FOR SYSTEM_TIME AS OF has {len(times)} columns with an event time"
         remedy = "declare WATERMARK FOR one column of it, from which each version holds, and select that column"
         raise SqlError(problem, remedy, "", join.place)
+    kinds = [join.left.schema[join.time].type, join.right.schema[times[0]].type]
+    if kinds[0].root is not kinds[1].root:
+        problem = f"FOR SYSTEM_TIME AS OF a {kinds[0].nullable()} of a table whose versions hold from a {kinds[1].nullable()}"
+        remedy = "let both tables have a WATERMARK FOR columns of one type: CAST one of them in a computed column"
+        raise SqlError(problem, remedy, "", join.place)
     pairs = _pairs_of_key(join)
     _ensure_whole_versions(join)
     parts = [condition_of(pair, join) for pair in pairs]
