@@ -63,7 +63,8 @@ def _joined(join: SnapshotJoin) -> Relation:
         raise SqlError(problem, remedy, "", join.place)
     kinds = [join.left.schema[join.time].type, join.right.schema[times[0]].type]
     if kinds[0].root is not kinds[1].root:
-        problem = f"FOR SYSTEM_TIME AS OF a {kinds[0].nullable()} of a table whose versions hold from a {kinds[1].nullable()}"
+        left, right = (kind.nullable() for kind in kinds)
+        problem = f"FOR SYSTEM_TIME AS OF a {left} of a table whose versions hold from a {right}"
         remedy = "let both tables have a WATERMARK FOR columns of one type: CAST one of them in a computed column"
         raise SqlError(problem, remedy, "", join.place)
     pairs = _pairs_of_key(join)
