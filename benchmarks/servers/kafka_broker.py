@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -79,12 +80,22 @@ def kafka_jars() -> Path:
     return folder
 
 
+_PORTS = range(20_000, 32_768)
+
+
 def free_ports(count: int) -> list[int]:
-    """Return ports of loopback that nothing listens on."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Return ports of loopback that nothing listens on.
+
+    They are below those that the system gives to connections: a server that is killed finds its port free again.
+    """
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            sockets.append(socket.socket())
+            try:
+                sockets[-1].bind(("127.0.0.1", secrets.choice(_PORTS)))
+            except OSError:
+                sockets.pop().close()
         return [each.getsockname()[1] for each in sockets]
     finally:
         for each in sockets:

@@ -119,6 +119,7 @@ class OverWindowedTable:
         >>> from rayflink.table.expressions import col
         >>> from rayflink.table.window import Over
         >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
         >>> pays = t_env.from_elements([("ann", 1, 5), ("ann", 2, 7)], ["who", "day", "amount"])
         >>> window = Over.partition_by(col("who")).order_by(col("day")).alias("w")
         >>> sums = pays.over_window(window).select(col("day"), col("amount").sum.over(col("w")).alias("so_far"))

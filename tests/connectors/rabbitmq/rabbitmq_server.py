@@ -25,6 +25,7 @@ from typing import Any
 import pika
 
 from benchmarks.servers.bound_process import start_bound
+from benchmarks.servers.kafka_broker import free_ports
 
 STARTS_WITHIN_S = 60
 SCRIPT = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -43,17 +44,6 @@ load_definitions = {folder}/definitions.json
 
 def is_installed() -> bool:
     return SCRIPT.exists() and shutil.which("epmd") is not None
-
-
-def free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for free in sockets:
-            free.bind(("127.0.0.1", 0))
-        return [free.getsockname()[1] for free in sockets]
-    finally:
-        for free in sockets:
-            free.close()
 
 
 def definitions() -> dict[str, Any]:
