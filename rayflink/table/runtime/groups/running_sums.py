@@ -253,7 +253,8 @@ class RunningMoments(Stepwise):
         parts = _Moments(*(numbers_or_zero(column) for column in partials[:4]))
         firsts = segments.first_rows(parts.counts != 0)
         fresh = parts.origins[np.minimum(firsts, segments.rows - 1)]
-        near = np.where(before.counts > 0, before.origins, fresh)
+        nearer, is_whole = before.nearer(np.ones(len(fresh), dtype=np.bool_)), before.are_whole
+        near = np.where(before.counts > 0, np.where(is_whole, np.rint(nearer), nearer), fresh)
         odd = _running_counts(base[4], partials[4], segments)
         states = _added(before.moved(near), parts.moved(near[segments.codes]), segments)
         return behind_segments([*states, odd], segments)
@@ -274,6 +275,12 @@ class _Moments(NamedTuple):
     origins: NDArray[np.float64]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
+
+    @property
+    def are_whole(self) -> NDArray[np.bool_]:
+        """Return which are of whole numbers, as far as can be seen; their sums are exact about a whole number."""
+        parts = (self.origins, self.first, self.second)
+        return np.asarray(np.logical_and.reduce([part == np.rint(part) for part in parts]))
 
     def nearer(self, may_move: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the mean where the origin is far away from it, else the origin."""

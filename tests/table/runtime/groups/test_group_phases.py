@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from rayflink.table.plan.groups import MiniBatch
+from rayflink.table.runtime.groups.running_sums import GroupRows, RunningMoments
+from rayflink.table.runtime.groups.segments import Segments
 from rayflink.testing import OperatorHarness, at
 from rayflink.testing.elements import columns
 
@@ -71,6 +75,22 @@ def test_a_part_in_which_as_many_rows_go_as_come_changes_the_moments():
         harness.give(at(2100))
         before, after = (pytest.approx(squares / 3) for squares in (8, 32))
         assert changes_of(harness.take()) == [(BEFORE, ("a", before, before)), (AFTER, ("a", after, after))]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_moments_of_merged_parts_follow_values_that_rise(share):
+    moments = RunningMoments(0, None, False, True)
+    segments, nothing = Segments(np.array([True])), [pa.nulls(1, kind) for kind in moments.types(pa.float64())]
+    state, before = nothing, []
+    for number in range(300):
+        values = [number * 1e6 + share + away for away in (-1.0, 1.0)]
+        changes, before = [*values, *before], values
+        weights = np.array([1, 1, -1, -1][: len(changes)])
+        rows = GroupRows(pa.array(changes), weights, Segments(np.arange(len(changes)) == 0), True)
+        state = moments.merge(state, moments.run(nothing, rows)[1], segments)
+    counts, means, squares = (column[0].as_py() for column in moments.shown(state))
+    assert (counts, means) == (2, pytest.approx(299e6 + share))
+    assert squares == pytest.approx(2, abs=0.1)
 
 
 def test_state_of_one_phase_restores_in_two_phases():
