@@ -14,7 +14,7 @@ from ..plan.typed import Column, Expr
 from ..runtime.op_columns import KindsToStrings, StringsToKinds
 from ..runtime.unnest import UnnestOperator
 from ..types import Root
-from .translation import Translation
+from .translation import Translation, hash_partition
 
 
 def translate_calc(translation: Translation, plan: Project | Filter) -> StreamBuilder:
@@ -42,7 +42,17 @@ def translate_union(translation: Translation, plan: Union) -> StreamBuilder:
             step = translation.add_calc(stream, None, columns, plan.schema, plan)
             stream = translation.keep_order(source, stream, step)
         streams.append(stream)
+    if translation.is_order_kept(plan) and len({stream.parallelism for stream in streams}) > 1:
+        streams = [_by_value(stream, plan) for stream in streams]
     return streams[0].union(*streams[1:])
+
+
+def _by_value(stream: StreamBuilder, plan: Union) -> StreamBuilder:
+    """Send equal rows to one subtask, so that one that comes stays before its end, unless all steps are so wide."""
+    if stream.parallelism is None:
+        return stream
+    nested = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+    return hash_partition(stream, [column.name for column in plan.schema if column.type.root not in nested])
 
 
 def translate_unnest(translation: Translation, plan: Unnest) -> StreamBuilder:

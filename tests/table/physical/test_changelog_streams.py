@@ -79,6 +79,16 @@ def test_groups_of_insertions_show_the_row_before_each_update(t_env):
     assert told(found.execute().collect()) == [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 3)]
 
 
+def test_changes_stay_in_order_where_a_union_has_inputs_of_several_widths(t_env):
+    config = t_env.get_config().set("table.exec.mini-batch.enabled", "true")
+    config.set("table.exec.mini-batch.allow-latency", "1 s").set("table.exec.mini-batch.size", "2")
+    changes = [(kind, word, 1) for word in "abcdefgh" * 8 for kind in (NEW, GONE)]
+    t_env.create_temporary_view("a", t_env.from_changelog_stream(stream(t_env, [*changes, (NEW, "z", 5)])))
+    joined = "SELECT a.word, a.n FROM a JOIN (SELECT word, COUNT(*) FROM a GROUP BY word) AS b ON a.word = b.word"
+    query = f"SELECT word, COUNT(*) AS n FROM (SELECT word, n FROM a UNION ALL {joined}) GROUP BY word"
+    assert t_env.sql_query(query).to_arrow().to_pylist() == [{"word": "z", "n": 2}]
+
+
 @pytest.mark.spec("A04", "dynamic")
 def test_a_query_of_each_row_keeps_kinds_and_takes_back_what_no_longer_passes(t_env, capsys):
     table = t_env.from_changelog_stream(stream(t_env))
