@@ -22,7 +22,8 @@ from rayflink.testing.elements import Columns, Record, columns
 
 COLUMNS = pa.schema([("n", pa.int64()), ("word", pa.string()), ("id", pa.int64())])
 RESULT = pa.schema([*COLUMNS, ("rank", pa.int64())])
-ORDER = ((0, True, False), (2, False, False))
+ORDER = ((0, True, False), (2, False, False), (1, False, False))
+"""No two rows that differ are equal in it."""
 Row = tuple[int | None, str | None, int]
 
 
@@ -46,9 +47,13 @@ def changes_of(output: Any) -> list[tuple[str, tuple[Any, ...]]]:
     return [(str(one.value.get_row_kind()), tuple(one.value)) for one in output if isinstance(one, Record)]
 
 
+def _place(row: Row) -> tuple[Any, ...]:
+    return (row[0] is None, -(row[0] or 0), row[2], row[1] is None, row[1] or "")
+
+
 def top_of(rows: Counter[Row], wanted: TopSpec) -> set[tuple[Any, ...]]:
     """Return the first rows of each key with their numbers."""
-    ordered = sorted(rows.elements(), key=lambda row: (row[0] is None, -(row[0] or 0), row[2]))
+    ordered = sorted(rows.elements(), key=_place)
     numbers: Counter[Any] = Counter()
     top = set()
     for row in ordered:
