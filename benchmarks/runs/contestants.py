@@ -211,15 +211,15 @@ def checkpoint_cost(engine: str, interval_ms: int) -> tuple[Contestant, Contesta
 
 def sql(query: str, rows: int, flink: bool) -> list[Contestant]:
     """W2 or W3 over so many bids: ours, and Flink's SQL in one JVM."""
-    told = f"{rows / 1e6:g} M rows"
+    label = f"{rows / 1e6:g} M rows"
     ways: list[Contestant] = [
         PythonModule(
-            "ours", f"rayflink, {query}, {told}", "benchmarks.tables.ours_sql", params={"query": query, "rows": rows}
+            "ours", f"rayflink, {query}, {label}", "benchmarks.tables.ours_sql", params={"query": query, "rows": rows}
         )
     ]
     if flink:
         arguments = (bids.TABLES, bids.QUERIES[query], str(rows))
-        ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {told}", "SqlJob", arguments))
+        ways.append(FlinkJvm("flink", f"Flink SQL 2.3, {query}, {label}", "SqlJob", arguments))
     return ways
 
 
@@ -243,11 +243,11 @@ def kafka_sql(servers: str, events: int, flink: bool) -> list[Contestant]:
 
 def sql_latency(flink: bool) -> list[Contestant]:
     """Windows of a second at a fixed rate: ours, and Flink's SQL with and without mini-batches."""
-    told = f"{sql_events.RATE} bids a second"
-    ways: list[Contestant] = [PythonModule("ours", f"rayflink, {told}", "benchmarks.tables.ours_sql_latency")]
+    label = f"{sql_events.RATE} bids a second"
+    ways: list[Contestant] = [PythonModule("ours", f"rayflink, {label}", "benchmarks.tables.ours_sql_latency")]
     for batches, mini in (("true", "with"), ("false", "without")) if flink else ():
         arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches, sql_events.FIRST)
-        ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {told}, {mini} mini-batches", "SqlLatency", arguments))
+        ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {label}, {mini} mini-batches", "SqlLatency", arguments))
     return ways
 
 

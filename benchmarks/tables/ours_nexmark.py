@@ -32,13 +32,13 @@ def run(
         from rayflink.actors.on_ray.driver.ray_connection import connect
 
         connect(parallelism, "rayflink")
-    told = []
+    jobs = []
     for number, (name, events) in enumerate(sets):
         for query in queries:
             job = job_of(query, Path(data_path) / name, None if number else Path(kept_in), parallelism, target)
             if number:
-                told.append({"query": query, "events": events, **job})
-    return {"seconds_total": time.time() - began, "jobs": told}
+                jobs.append({"query": query, "events": events, **job})
+    return {"seconds_total": time.time() - began, "jobs": jobs}
 
 
 def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, target: str) -> dict[str, Any]:

@@ -97,10 +97,10 @@ class Skips:
     @classmethod
     def below(cls, folder: Path) -> Skips:
         """Those of all modules below a folder, and of the benchmarks beside it."""
-        texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in folder.rglob("*.py")}
+        sources = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in folder.rglob("*.py")}
         beside = folder.parent / "benchmarks"
-        texts |= {f"../{path.relative_to(folder.parent)}": path.read_text("utf-8") for path in beside.rglob("*.py")}
-        return cls(texts)
+        sources |= {f"../{path.relative_to(folder.parent)}": path.read_text("utf-8") for path in beside.rglob("*.py")}
+        return cls(sources)
 
     def text(self, path: str) -> str:
         """The text of a module."""

@@ -62,21 +62,21 @@ def stream(t_env, changes=CHANGES):
     return t_env._queries.env.from_collection(rows(changes), COUNTS)
 
 
-def told(records):
+def changes_of(records):
     return [(row.get_row_kind(), *row) for row in records]
 
 
 def test_rows_of_a_stream_change_a_table_and_back_in_their_order(t_env):
     table = t_env.from_changelog_stream(stream(t_env))
-    assert told(t_env.to_changelog_stream(table).execute_and_collect()) == CHANGES
-    assert told(table.execute().collect()) == CHANGES
+    assert changes_of(t_env.to_changelog_stream(table).execute_and_collect()) == CHANGES
+    assert changes_of(table.execute().collect()) == CHANGES
     assert table.to_arrow().to_pylist() == [{"word": "b", "n": 4}]
 
 
 def test_groups_of_insertions_show_the_row_before_each_update(t_env):
     insertions = t_env._queries.env.from_collection([Row("a", 1), Row("a", 2)], COUNTS)
     found = t_env.from_data_stream(insertions).group_by(col("word")).select(col("word"), col("n").sum)
-    assert told(found.execute().collect()) == [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 3)]
+    assert changes_of(found.execute().collect()) == [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 3)]
 
 
 def test_changes_stay_in_order_where_a_union_has_inputs_of_several_widths(t_env):
@@ -94,7 +94,7 @@ def test_a_query_of_each_row_keeps_kinds_and_takes_back_what_no_longer_passes(t_
     table = t_env.from_changelog_stream(stream(t_env))
     found = table.where(col("n") < 10).select(col("word").upper_case.alias("w"), col("n") * 10)
     expected = [(NEW, "A", 10), (OLD, "A", 10), (NEW, "B", 30), (OLD, "B", 30), (NOW, "B", 40)]
-    assert told(t_env.to_changelog_stream(found).execute_and_collect()) == expected
+    assert changes_of(t_env.to_changelog_stream(found).execute_and_collect()) == expected
     t_env.execute_sql("CREATE TABLE out (w STRING, n INT) WITH ('connector' = 'print')")
     found.execute_insert("out").wait()
     assert capsys.readouterr().out == "+I[A, 10]\n-U[A, 10]\n+I[B, 30]\n-U[B, 30]\n+U[B, 40]\n"
@@ -106,13 +106,13 @@ def test_elements_of_collections_change_with_their_row(t_env):
     t_env.create_temporary_view("t", t_env.from_changelog_stream(t_env._queries.env.from_collection(changes, kind)))
     found = t_env.sql_query("SELECT id, item FROM t CROSS JOIN UNNEST(items) AS u(item)")
     expected = [(NEW, 1, "x"), (NEW, 1, "y"), (OLD, 1, "x"), (OLD, 1, "y"), (NOW, 1, "z")]
-    assert told(found.execute().collect()) == expected
+    assert changes_of(found.execute().collect()) == expected
 
 
 def test_upserts_need_no_row_of_before(t_env):
     table = t_env.from_changelog_stream(stream(t_env, UPSERTS), KEYED, ChangelogMode.upsert())
     found = t_env.to_changelog_stream(table, changelog_mode=ChangelogMode.upsert())
-    assert told(found.execute_and_collect()) == UPSERTS
+    assert changes_of(found.execute_and_collect()) == UPSERTS
     assert "changelogMode=[I,UA,D]" in table.explain(ExplainDetail.CHANGELOG_MODE)
 
 
@@ -127,7 +127,7 @@ def test_changes_become_upserts_that_forget_nothing(t_env, query, expected):
     t_env.get_config().set_string("table.exec.sink.upsert-materialize", "NONE")
     t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env)))
     found = t_env.to_changelog_stream(t_env.sql_query(query), KEYED, ChangelogMode.upsert())
-    assert told(found.execute_and_collect()) == expected
+    assert changes_of(found.execute_and_collect()) == expected
 
 
 WHOLE = [(NEW, "a", 1), (OLD, "a", 1), (NOW, "a", 12), (GONE, "a", 12), (NEW, "b", 3)]
@@ -145,13 +145,13 @@ def by_word(changes):
 @pytest.mark.slow
 def test_upserts_become_complete_changes_where_they_are_needed(t_env, capsys):
     table = upserts(t_env)
-    assert by_word(told(t_env.to_changelog_stream(table).execute_and_collect())) == WHOLE
-    assert by_word(told(table.execute().collect())) == WHOLE
+    assert by_word(changes_of(t_env.to_changelog_stream(table).execute_and_collect())) == WHOLE
+    assert by_word(changes_of(table.execute().collect())) == WHOLE
     assert table.to_arrow().to_pylist() == [{"word": "b", "n": 3}]
     filtered = table.where(col("n") > 3)
-    assert told(filtered.execute().collect()) == [(NOW, "a", 12), (GONE, "a", 12)]
+    assert changes_of(filtered.execute().collect()) == [(NOW, "a", 12), (GONE, "a", 12)]
     assert "ChangelogNormalize(key=[word], changelogMode=[I,UB,UA,D])" in filtered.explain(ExplainDetail.CHANGELOG_MODE)
-    assert told(table.select(col("n").max).execute().collect())[-1][0] in (NEW, NOW)
+    assert changes_of(table.select(col("n").max).execute().collect())[-1][0] in (NEW, NOW)
     t_env.execute_sql("CREATE TABLE out (w STRING, n INT) WITH ('connector' = 'print')")
     table.where(col("n") < 5).execute_insert("out").wait()
     printed = [line.partition("> ")[2] for line in capsys.readouterr().out.splitlines()]
@@ -160,26 +160,26 @@ def test_upserts_become_complete_changes_where_they_are_needed(t_env, capsys):
 
 def test_repeated_upserts_and_deletions_of_nothing_change_nothing(t_env):
     repeated = [(GONE, "c", None), *(change for change in UPSERTS for _ in range(2)), (GONE, "a", None)]
-    assert by_word(told(upserts(t_env, repeated).execute().collect())) == WHOLE
+    assert by_word(changes_of(upserts(t_env, repeated).execute().collect())) == WHOLE
 
 
 @pytest.mark.slow
 def test_upserts_without_their_key_are_complete_and_an_upsert_stream_needs_a_key(t_env):
     table, upsert = upserts(t_env), ChangelogMode.upsert()
-    assert Counter(told(table.select(col("n")).execute().collect())) == Counter((kind, n) for kind, _, n in WHOLE)
-    assert len(told(table.union_all(table).execute().collect())) == 2 * len(WHOLE)
+    assert Counter(changes_of(table.select(col("n")).execute().collect())) == Counter((kind, n) for kind, _, n in WHOLE)
+    assert len(changes_of(table.union_all(table).execute().collect())) == 2 * len(WHOLE)
     with pytest.raises(SqlError, match="replace others by word, which finds them no more behind"):
         t_env.to_changelog_stream(table.select(col("n")), changelog_mode=upsert)
     other = Schema.new_builder().column("word", "STRING").column("n", "BIGINT").primary_key("n").build()
     found = t_env.to_changelog_stream(table, other, upsert)
-    assert Counter(told(found.execute_and_collect())) == Counter(
+    assert Counter(changes_of(found.execute_and_collect())) == Counter(
         [(NEW, "a", 1), (GONE, "a", 1), (NEW, "a", 12), (GONE, "a", 12), (NEW, "b", 3)]
     )
     renamed = table.select(col("n"), col("word").alias("w"))
     kept = Schema.new_builder().column("n", "BIGINT").column("w", "STRING").primary_key("w").build()
     found = t_env.to_changelog_stream(renamed, kept, upsert)
-    assert told(found.execute_and_collect()) == [(kind, n, word) for kind, word, n in UPSERTS]
-    assert told(table.select(col("n")).to_changelog().execute().collect()) == [
+    assert changes_of(found.execute_and_collect()) == [(kind, n, word) for kind, word, n in UPSERTS]
+    assert changes_of(table.select(col("n")).to_changelog().execute().collect()) == [
         (NEW, kind.name, n) for kind, _, n in UPSERTS
     ]
 
@@ -191,7 +191,7 @@ def test_the_key_of_upserts_is_read_where_the_query_has_no_use_for_it(t_env):
     plan = table.select(col("at").max).explain()
     assert "ChangelogNormalize(key=[word])" in plan
     found = table.select(col("n"), col("at").cast(DataTypes.TIMESTAMP_LTZ(0)))
-    assert [change[:2] for change in told(found.execute().collect())] == [(NEW, 1), (OLD, 1), (NOW, 12)]
+    assert [change[:2] for change in changes_of(found.execute().collect())] == [(NEW, 1), (OLD, 1), (NOW, 12)]
 
 
 @pytest.mark.parametrize("is_duplicated", [False, True])
@@ -199,7 +199,7 @@ def test_changes_that_come_twice_count_once_where_an_option_says_so(t_env, is_du
     t_env.get_config().set_string("table.exec.source.cdc-events-duplicate", str(is_duplicated).lower())
     twice = [CHANGES[0], CHANGES[0], *CHANGES[1:3], *CHANGES[1:3], CHANGES[3], CHANGES[4], CHANGES[4]]
     t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env, twice), KEYED))
-    found = told(t_env.execute_sql("SELECT * FROM t").collect())
+    found = changes_of(t_env.execute_sql("SELECT * FROM t").collect())
     assert by_word(found) == (by_word(CHANGES[:5]) if is_duplicated else by_word(twice))
 
 
@@ -378,7 +378,7 @@ def test_changes_are_rows_with_strings_and_become_changes_again(t_env):
     expected = [(kind.name, word, n) for kind, word, n in CHANGES]
     assert [tuple(row) for row in strings.execute().collect()] == expected
     again = t_env.from_data_stream(t_env.to_data_stream(strings)).where(col("n") > 1).from_changelog()
-    assert told(again.execute().collect()) == [change for change in CHANGES if change[2] > 1]
+    assert changes_of(again.execute().collect()) == [change for change in CHANGES if change[2] > 1]
     assert "changelogMode=[I,UA,D]" in again.explain(ExplainDetail.CHANGELOG_MODE)
 
 
@@ -392,7 +392,7 @@ def test_strings_of_changes_may_be_others(t_env):
     ]  # fmt: skip
     events = t_env.from_elements([("a", "c"), ("b", "r"), ("a", "d")], ["word", "op"])
     codes = map_("c, r", "INSERT", "d", "DELETE").as_argument("op_mapping")
-    assert told(events.from_changelog(codes).execute().collect()) == [(NEW, "a"), (NEW, "b"), (GONE, "a")]
+    assert changes_of(events.from_changelog(codes).execute().collect()) == [(NEW, "a"), (NEW, "b"), (GONE, "a")]
 
 
 @pytest.mark.parametrize(

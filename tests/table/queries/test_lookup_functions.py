@@ -73,6 +73,7 @@ def test_a_function_finds_rows(function, form):
     [
         (lambda keys: pa.table({"twice": [1]}), None, "have no column 'n', only twice"),
         (lambda n: 3, "key", "returned 3 for the key {'n': 1}; return a dict"),
+        (lambda n: {"twce": 1}, "key", "returned a field 'twce' (did you mean twice?)"),
         (lambda n: {"twice": 1 // 0}, "key", "ZeroDivisionError"),
     ],
 )

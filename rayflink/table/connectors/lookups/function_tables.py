@@ -17,7 +17,7 @@ from rayflink.operators.columnar import FORMS, annotated_form, check_installed, 
 
 from ...conversion.arrow_columns import arrow_schema
 from ...conversion.python_values import plain_rows
-from ...errors import SqlError
+from ...errors import SqlError, nearest
 from ...plan.logical import Schema
 from ...runtime.lookups.lookup_function import LookupFailed, LookupFunction, LookupRows, TableLookup
 from ..contract import TableSource
@@ -78,6 +78,7 @@ class KeyLookup(LookupFunction):
 
     def _rows(self, calls: Sequence[dict[str, object]], answers: Sequence[object]) -> LookupRows:
         schema = arrow_schema(self._schema)
+        names = {*schema.names, *(name for key in calls[:1] for name in key)}
         rows: list[dict[str, object]] = []
         numbers: list[int] = []
         for number, (key, answer) in enumerate(zip(calls, answers, strict=True)):
@@ -87,6 +88,10 @@ class KeyLookup(LookupFunction):
                 if not isinstance(fields, dict):
                     problem = f"the function of a lookup returned {answer!r} for the key {key}"
                     raise LookupFailed(problem, "return a dict or Row with names for each row, a list of them, or None")
+                if unknown := fields.keys() - names:
+                    field = min(map(str, unknown))
+                    problem = f"the function of a lookup returned a field {field!r}{nearest(field, schema.names)}"
+                    raise LookupFailed(problem, f"the fields of the table are {', '.join(schema.names)}")
                 rows.append({**key, **fields})
                 numbers.append(number)
         plain = list(plain_rows(rows, schema.names, [column.type for column in self._schema]))

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
-from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import CheckpointListener, Upkeep
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 from ..aggregates.grouping import grouped
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.keyed_table import IndexForm, KeyedTable
 from ..keyed_state.stored_table import StoredTable
+from ..keyed_state.table_operator import KeyedTableOperator
 from ..ranks.first_of_key import EXPIRED
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TableState:
         self._memory.release()
 
 
-class TableOperator(Operator, Upkeep, CheckpointListener):
+class TableOperator(KeyedTableOperator):
     """An operator whose state is one keyed table.
 
     Args:
@@ -124,6 +124,10 @@ class TableOperator(Operator, Upkeep, CheckpointListener):
 
     def __init__(self, state: TableState) -> None:
         self._state = state
+
+    @property
+    def stored(self) -> StoredTable:
+        return self._state.stored
 
     def add(self, rows: pa.RecordBatch) -> Iterable[Element]:
         """Called for each batch with rows. Return what they emit."""
@@ -135,24 +139,7 @@ class TableOperator(Operator, Upkeep, CheckpointListener):
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._state.open(self.ctx)
-        self._state.stored.restore(snapshots)
-
-    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        return OperatorSnapshot(capture=self._state.stored.capture(checkpoint_id))
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._state.stored.confirm(checkpoint_id)
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        self._state.stored.abort(checkpoint_id)
-
-    def next_upkeep_ms(self) -> int | None:
-        return self._state.table.sweep_at
-
-    def upkeep(self, now_ms: int) -> None:
-        sweep_at = self._state.table.sweep_at
-        if sweep_at is not None and sweep_at <= now_ms:
-            self._state.table.sweep(now_ms)
+        super().initialize_state(snapshots)
 
     def close(self) -> None:
         self._state.close()

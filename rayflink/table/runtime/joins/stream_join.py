@@ -17,13 +17,13 @@ import numpy as np
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
-from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import CheckpointListener, Upkeep
+from rayflink.operators.base import OperatorContext
 
 from ..changes import signs_of
 from ..keyed_state.frame_memory import FrameMemory
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.stored_table import StoredTables
+from ..keyed_state.table_operator import KeyedTableOperator
 from .join_changes import JoinChanges, Probe
 from .join_rows import JoinRows, JoinSpec
 from .stored_side import SideState, StoredSide
@@ -52,7 +52,7 @@ class StreamJoinSpec:
     with_before: bool = True
 
 
-class StreamJoinOperator(Operator, Upkeep, CheckpointListener):
+class StreamJoinOperator(KeyedTableOperator):
     """Joins rows of two changing inputs, which are partitioned by key.
 
     Args:
@@ -84,29 +84,9 @@ class StreamJoinOperator(Operator, Upkeep, CheckpointListener):
         self._memory.release()
         self._rows.close()
 
-    # state
-
-    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        self._stored.restore(snapshots)
-
-    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        return OperatorSnapshot(capture=self._stored.capture(checkpoint_id))
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._stored.confirm(checkpoint_id)
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        self._stored.abort(checkpoint_id)
-
-    def next_upkeep_ms(self) -> int | None:
-        due = [side.rows.table.sweep_at for side in self._sides if side.rows.table.sweep_at is not None]
-        return min(due, default=None)
-
-    def upkeep(self, now_ms: int) -> None:
-        for side in self._sides:
-            sweep_at = side.rows.table.sweep_at
-            if sweep_at is not None and sweep_at <= now_ms:
-                side.rows.table.sweep(now_ms)
+    @property
+    def stored(self) -> StoredTables:
+        return self._stored
 
     # rows
 

@@ -10,8 +10,7 @@ Source: apache/flink TemporalRowTimeJoinOperator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,17 +19,16 @@ import pyarrow as pa
 from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
 from rayflink.common.types import RowKind
-from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import CheckpointListener, Upkeep
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import to_numpy
 from ..keyed_state.comparable_keys import KeyForms, distinct_keys, fingerprints
 from ..keyed_state.frame_memory import Columns, FrameMemory
-from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
+from ..keyed_state.frame_snapshots import FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.keyed_multiset import RowForm
 from ..keyed_state.stored_table import StoredTables
+from ..keyed_state.table_operator import KeyedTableOperator
 from ..keyed_state.waiting_rows import WaitingRows
 from ..progress import progress_entry, restored_progress
 from ..windows.input_rows import local_ms
@@ -42,10 +40,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
-
-_TIME, _ARRIVAL = pa.field("$time", pa.int64()), pa.field("$arrival", pa.int64())
-"""In a snapshot, the times of rows that wait, and the order in which they came."""
-
 
 @dataclass(frozen=True)
 class TemporalJoinSpec:
@@ -63,7 +57,7 @@ class TemporalJoinSpec:
     ttl_ms: int = 0
 
 
-class TemporalJoinOperator(Operator, Upkeep, CheckpointListener):
+class TemporalJoinOperator(KeyedTableOperator):
     """Joins rows, at the times that they have, with the versions of the other side; both are partitioned by key.
 
     Args:
@@ -75,11 +69,8 @@ class TemporalJoinOperator(Operator, Upkeep, CheckpointListener):
         self._left, self._times, self._is_left = join.left, spec.times, join.kind.keeps_left
         self._rows = JoinRows(join)
         self._versions = Versions(join, spec.times[1], spec.ttl_ms)
-        self._waiting = WaitingRows(join.left.schema.types, join.left.partition_columns)
-        fields = [pa.field(f"c{place}", join.left.schema.types[index])
-                  for place, index in enumerate(join.left.state_order)]  # fmt: skip
-        about = {ABOUT: f"rows that wait for a version: {join.left.state_identity}".encode()}
-        self._schema = pa.schema([*fields, _TIME, _ARRIVAL], about)
+        about = f"rows that wait for a version: {join.left.state_identity}"
+        self._waiting = WaitingRows(join.left.schema.types, join.left.partition_columns, about)
         self._progress = MIN_TIMESTAMP
 
     # life
@@ -101,39 +92,22 @@ class TemporalJoinOperator(Operator, Upkeep, CheckpointListener):
 
     # state
 
+    @property
+    def stored(self) -> StoredTables:
+        return self._versions.stored
+
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._progress = restored_progress(snapshots, self.ctx)
-        for _, _, frame in restored_sides(snapshots, [self._schema], self.ctx):
-            frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
-            self._waiting.add(self._left.from_state(frame.columns[:-2]), to_numpy(frame.column(_TIME.name)))
-        self._versions.restore(snapshots)
+        for _, _, frame in restored_sides(snapshots, [self._waiting.schema], self.ctx):
+            self._waiting.add_frame(frame)
+        super().initialize_state(snapshots)
+        self._versions.has_restored()
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        pieces = self._waiting.timed_pieces()
-        frames = [(self._progress, partial(self._frame, pieces))] if pieces else []
-        groups = FrozenFrames(frames, len(self._left.partition_columns), self.ctx.max_parallelism)
-        capture = self._versions.stored.capture(checkpoint_id)
-        return OperatorSnapshot(lists=progress_entry(self._progress, self.ctx), raw_keyed=groups, capture=capture)
-
-    def _frame(self, pieces: list[Columns]) -> pa.RecordBatch:
-        *columns, times = concatenated(pieces)
-        arrival = pa.array(np.arange(len(times)))
-        in_order = [columns[index] for index in self._left.state_order]
-        return pa.RecordBatch.from_arrays([*in_order, times, arrival], schema=self._schema)
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._versions.stored.confirm(checkpoint_id)
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        self._versions.stored.abort(checkpoint_id)
-
-    def next_upkeep_ms(self) -> int | None:
-        return self._versions.side.rows.table.sweep_at
-
-    def upkeep(self, now_ms: int) -> None:
-        due = self.next_upkeep_ms()
-        if due is not None and due <= now_ms:
-            self._versions.side.rows.table.sweep(now_ms)
+        frames, width = self._waiting.frames(self._progress), len(self._left.partition_columns)
+        groups = FrozenFrames(frames, width, self.ctx.max_parallelism)
+        versions = super().snapshot_state(checkpoint_id)
+        return replace(versions, lists=progress_entry(self._progress, self.ctx), raw_keyed=groups)
 
     # rows and time
 
@@ -193,9 +167,8 @@ class Versions:
         self._memory = FrameMemory(ctx)
         self.stored = StoredTables([self.side.open(ctx, self._memory, "right")])
 
-    def restore(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        """Restore the versions; all keys may have outdated ones."""
-        self.stored.restore(snapshots)
+    def has_restored(self) -> None:
+        """Look at all keys at the next watermark: the versions that were restored may be outdated."""
         table = self.side.rows.table
         for rows in table.records.in_use():
             if len(rows):

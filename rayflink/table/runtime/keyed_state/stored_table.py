@@ -37,20 +37,6 @@ class StoredTable:
         identity: which rows of the query the state belongs to; other state is refused on restore.
         ctx: of the operator.
         name: of the table among those of the operator, see `StoredTables`; "": it is the only one.
-
-    An operator with one table inherits `CheckpointListener`, and has these lines:
-
-        def initialize_state(self, snapshots):
-            self.stored.restore(snapshots)
-
-        def snapshot_state(self, checkpoint_id):
-            return OperatorSnapshot(capture=self.stored.capture(checkpoint_id))
-
-        def notify_checkpoint_complete(self, checkpoint_id):
-            self.stored.confirm(checkpoint_id)
-
-        def notify_checkpoint_aborted(self, checkpoint_id):
-            self.stored.abort(checkpoint_id)
     """
 
     def __init__(self, table: KeyedTable, identity: str, ctx: OperatorContext, name: str = "") -> None:
@@ -63,6 +49,11 @@ class StoredTable:
         schema = segment_schema(table, identity)
         self._place = TablePlace(identity, self._owned, ctx.max_parallelism, schema, ctx.spill_folder, name)
         self._changes = ChangesByBarrier()
+
+    @property
+    def tables(self) -> tuple[KeyedTable, ...]:
+        """Return the table, as `StoredTables` does several."""
+        return (self.table,)
 
     def capture(self, checkpoint_id: int) -> TableCapture:
         """Capture the rows as they are now."""
@@ -176,6 +167,11 @@ class StoredTables:
 
     def __init__(self, tables: Sequence[StoredTable]) -> None:
         self._tables = tables
+
+    @property
+    def tables(self) -> tuple[KeyedTable, ...]:
+        """Return the tables."""
+        return tuple(stored.table for stored in self._tables)
 
     def capture(self, checkpoint_id: int) -> TableCaptures:
         """Capture the rows of all tables as they are now."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_numpy
 from .frame_memory import Columns, FrameMemory, divided, size_of
+from .frame_snapshots import ABOUT
 from .key_rows import take_rows
 
 if TYPE_CHECKING:
@@ -47,15 +49,20 @@ def _piece(columns: Sequence[pa.Array], times: Times) -> _Piece:
     return _Piece(stored, int(times.min()), int(times.max()), size_of(stored))
 
 
+_TIME, _ARRIVAL = pa.field("$time", pa.int64()), pa.field("$arrival", pa.int64())
+"""In a snapshot, the times of rows, and the order in which they came."""
+
+
 class WaitingRows:
     """Stores rows until they are due.
 
     Args:
         kinds: types of the columns.
         keys: numbers of the columns by which rows are partitioned; none: all rows have one key.
+        about: which rows of the query they are; a snapshot of others is refused. Without it `schema` is not used.
     """
 
-    def __init__(self, kinds: Sequence[pa.DataType], keys: Sequence[int]) -> None:
+    def __init__(self, kinds: Sequence[pa.DataType], keys: Sequence[int], about: str = "") -> None:
         self._kinds = [*kinds, pa.int64()]
         others = [index for index in range(len(self._kinds)) if index not in keys]
         self._order = [*keys, *others]
@@ -66,6 +73,9 @@ class WaitingRows:
         self._size = 0
         """Bytes in memory."""
         self._memory: FrameMemory | None = None
+        in_order = [pa.field(f"c{place}", kinds[index]) for place, index in enumerate(self._order[:-1])]
+        self.schema: pa.Schema = pa.schema([*in_order, _TIME, _ARRIVAL], {ABOUT: about.encode()})
+        """The schema of the rows in a snapshot, where the columns of the key come first."""
 
     def open(self, memory: FrameMemory) -> None:
         """Use this memory; it is not bounded before."""
@@ -133,9 +143,30 @@ class WaitingRows:
         """Return the columns of all rows, in the order in which they came."""
         return [piece.columns[:-1] for piece in self._pieces]
 
-    def timed_pieces(self) -> list[Columns]:
-        """Return the same with the times behind the columns."""
-        return [piece.columns for piece in self._pieces]
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def frames(self, progress: int) -> list[tuple[int, Callable[[], pa.RecordBatch]]]:
+        """Return the rows as they are now for a snapshot, see `FrozenFrames`; none where no row waits.
+
+        Args:
+            progress: how far time has come.
+        """
+        pieces = [piece.columns for piece in self._pieces]
+        return [(progress, partial(self._frame, pieces))] if pieces else []
+
+    def _frame(self, pieces: list[Columns]) -> pa.RecordBatch:
+        columns = concatenated(pieces)
+        arrival = pa.array(np.arange(len(columns[-1])))
+        in_order = [columns[index] for index in self._order]
+        return pa.RecordBatch.from_arrays([*in_order, arrival], schema=self.schema)
+
+    def add_frame(self, frame: pa.RecordBatch) -> None:
+        """Add rows of a snapshot, in the order in which they came."""
+        frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
+        *columns, times = [frame.column(place) for place in self._back]
+        if frame.num_rows:
+            self.add(columns, to_numpy(times))
 
 
 __all__ = ["WaitingRows"]

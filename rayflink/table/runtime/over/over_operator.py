@@ -11,7 +11,7 @@ Source: apache/flink RowTimeRangeBoundedPrecedingFunction and the functions besi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
@@ -20,20 +20,21 @@ import pyarrow as pa
 
 from rayflink.common.metrics.metric_names import NUM_LATE_RECORDS_DROPPED
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
-from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import CheckpointListener, ProcessingTimers, Upkeep
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
+from rayflink.operators.capabilities import ProcessingTimers
 from rayflink.state.keys.key_columns import hash_columns
 
 from ..aggregates.aggregates import Aggregate
 from ..aggregates.partial_aggregates import concatenated
-from ..aggregates.reductions import to_numpy
 from ..groups.group_accumulators import GroupAccumulators
 from ..groups.segments import Segments, first_of_runs
 from ..groups.table_state import FoundKeys, TableState
 from ..keyed_state.frame_memory import Columns, FrameMemory
-from ..keyed_state.frame_snapshots import ABOUT, FrozenFrames, restored_sides
+from ..keyed_state.frame_snapshots import FrozenFrames, restored_sides
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.keyed_table import SWEEP_MS
+from ..keyed_state.stored_table import StoredTables
+from ..keyed_state.table_operator import KeyedTableOperator
 from ..keyed_state.waiting_rows import WaitingRows
 from ..progress import progress_entry, restored_progress
 from ..windows.input_rows import local_ms
@@ -51,8 +52,6 @@ MOST_STORED = 1 << 22
 """Stored rows that are read together, about."""
 MOST_SWEEPS = 64
 """Slices of a sweep by event time between two watermarks."""
-_TIME, _ARRIVAL = pa.field("$time", pa.int64()), pa.field("$arrival", pa.int64())
-"""In a snapshot, the times of rows that wait, and the order in which they came."""
 
 
 class RunningFunctions:
@@ -115,7 +114,7 @@ class RunningFunctions:
         return [results[number] for number in range(len(self._functions))], state
 
 
-class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
+class OverOperator(KeyedTableOperator, ProcessingTimers):
     """Adds to each row the results of functions over the rows up to it.
 
     Rows of which the watermark has passed are dropped and counted.
@@ -139,12 +138,8 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         if self._functions is not None:
             about = f"over {self._functions.describe()}: {spec.state_identity}"
             self._state = TableState(keys, [], self._functions.types, ttl_ms, about)
-        self._state_order = [*spec.partition, *(index for index in range(len(fields)) if index not in spec.partition)]
-        """Numbers of the columns in a snapshot, where those of the key come first."""
-        in_order = [self._fields[index].with_name(f"c{index}") for index in self._state_order]
-        about_rows = {ABOUT: f"rows that wait for their time: {spec.state_identity}".encode()}
-        self._row_schema = pa.schema([*in_order, _TIME, _ARRIVAL], about_rows)
-        self._waiting = WaitingRows([field.type for field in self._fields], spec.partition)
+        about_rows = f"rows that wait for their time: {spec.state_identity}"
+        self._waiting = WaitingRows([field.type for field in self._fields], spec.partition, about_rows)
         self._progress = self._until = MIN_TIMESTAMP
         self._due_ms = MIN_TIMESTAMP
         """When rows that wait by processing time are due."""
@@ -159,17 +154,29 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         self._memory = FrameMemory(ctx)
         self._waiting.open(self._memory)
 
+    @property
+    def stored(self) -> StoredTables:
+        return StoredTables([] if self._state is None else [self._state.stored])
+
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._progress = restored_progress(snapshots, self.ctx)
-        for _, _, frame in restored_sides(snapshots, [self._row_schema], self.ctx):
-            frame = frame.take(pa.array(np.argsort(to_numpy(frame.column(_ARRIVAL.name)), kind="stable")))
-            columns = [frame.column(self._state_order.index(index)) for index in range(len(self._fields))]
-            self._waiting.add(columns, to_numpy(frame.column(_TIME.name)))
+        for _, _, frame in restored_sides(snapshots, [self._waiting.schema], self.ctx):
+            self._waiting.add_frame(frame)
         if self._state is not None:
             self._state.open(self.ctx)
             if self._reach_ms is not None:
                 self._state.table.expired = lambda count: None  # rows that no frame reaches are no loss
-            self._state.stored.restore(snapshots)
+        super().initialize_state(snapshots)
+
+    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
+        frames, width = self._waiting.frames(self._progress), len(self._spec.partition)
+        groups = FrozenFrames(frames, width, self.ctx.max_parallelism)
+        tables = super().snapshot_state(checkpoint_id)
+        return replace(tables, lists=progress_entry(self._progress, self.ctx), raw_keyed=groups)
+
+    def next_upkeep_ms(self) -> int | None:
+        """Return when keys expire by the clock; those of frames of a length in time expire by event time."""
+        return super().next_upkeep_ms() if self._reach_ms is None else None
 
     def close(self) -> None:
         self._memory.release()
@@ -190,7 +197,7 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
             times = np.full(rows.num_rows, now_ms, dtype=np.int64)
             if not self._waits:
                 return self._results(columns, times, now_ms)
-            if not self._waiting.timed_pieces():
+            if not self._waiting:
                 self._due_ms = now_ms + 1
             self._waiting.add(columns, times)
             return ()
@@ -218,7 +225,7 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
     def next_processing_time(self) -> int | None:
         """Return the millisecond behind that of the first rows that wait."""
         is_timed = self._waits and not self._spec.is_event_time
-        return self._due_ms if is_timed and self._waiting.timed_pieces() else None
+        return self._due_ms if is_timed and self._waiting else None
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         self._due_ms = now_ms + 1  # of rows that came in this millisecond
@@ -297,38 +304,6 @@ class OverOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener):
         back = np.empty(rows, dtype=np.int64)
         back[order] = np.arange(rows)
         return take_rows(results, back)
-
-    # expiry
-
-    def next_upkeep_ms(self) -> int | None:
-        return None if self._state is None or self._reach_ms is not None else self._state.table.sweep_at
-
-    def upkeep(self, now_ms: int) -> None:
-        if self._state is not None and (due := self.next_upkeep_ms()) is not None and due <= now_ms:
-            self._state.table.sweep(now_ms)
-
-    # snapshots
-
-    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        pieces = self._waiting.timed_pieces()
-        frames = [(self._progress, partial(self._frame, pieces))] if pieces else []
-        groups = FrozenFrames(frames, len(self._spec.partition), self.ctx.max_parallelism)
-        capture = None if self._state is None else self._state.stored.capture(checkpoint_id)
-        return OperatorSnapshot(lists=progress_entry(self._progress, self.ctx), raw_keyed=groups, capture=capture)
-
-    def _frame(self, pieces: list[Columns]) -> pa.RecordBatch:
-        *columns, times = concatenated(pieces)
-        arrival = pa.array(np.arange(len(times)))
-        in_order = [columns[index] for index in self._state_order]
-        return pa.RecordBatch.from_arrays([*in_order, times, arrival], schema=self._row_schema)
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        if self._state is not None:
-            self._state.stored.confirm(checkpoint_id)
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        if self._state is not None:
-            self._state.stored.abort(checkpoint_id)
 
 
 def _base(keys: FoundKeys, wanted: Numbers) -> Columns:

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
-from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
-from rayflink.operators.capabilities import CheckpointListener, Upkeep
+from rayflink.operators.base import OperatorContext
 
 from ...plan.groups import MiniBatch
 from ..groups.mini_batch import MiniBatchOperator
+from ..keyed_state.stored_table import StoredTable
+from ..keyed_state.table_operator import KeyedTableOperator
 from .top_rows import TopRows, TopSpec
 
 
-class TopRowsOperator(Operator, Upkeep, CheckpointListener):
+class TopRowsOperator(KeyedTableOperator):
     """Emits the changes of the first rows of keys, those of a batch as one.
 
     Args:
@@ -33,25 +34,9 @@ class TopRowsOperator(Operator, Upkeep, CheckpointListener):
     def close(self) -> None:
         self._top.close()
 
-    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
-        self._stored.restore(snapshots)
-
-    def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        return OperatorSnapshot(capture=self._stored.capture(checkpoint_id))
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._stored.confirm(checkpoint_id)
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        self._stored.abort(checkpoint_id)
-
-    def next_upkeep_ms(self) -> int | None:
-        return self._top.rows.table.sweep_at
-
-    def upkeep(self, now_ms: int) -> None:
-        sweep_at = self.next_upkeep_ms()
-        if sweep_at is not None and sweep_at <= now_ms:
-            self._top.rows.table.sweep(now_ms)
+    @property
+    def stored(self) -> StoredTable:
+        return self._stored
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"

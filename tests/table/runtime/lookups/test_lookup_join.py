@@ -75,12 +75,25 @@ class AwaitedPlaces(Places):
         return super().look_up(keys)
 
 
-class SlowPlaces(Places):
-    """Answers after a tenth of a second."""
+class WaitingPlaces(Places):
+    """Answers all calls when a number of them was made.
+
+    Args:
+        wanted: that number.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._ready: asyncio.Event | None = None
 
     async def look_up(self, keys: pa.RecordBatch) -> LookupRows:  # type: ignore[override]
-        await asyncio.sleep(0.1)
-        return super().look_up(keys)
+        answer = super().look_up(keys)
+        self._ready = self._ready or asyncio.Event()
+        if len(self.calls) >= self._wanted:
+            self._ready.set()
+        await self._ready.wait()
+        return answer
 
 
 ONE_BY_ONE, SLOW = LookupSettings(), LookupSettings(capacity=4)
@@ -165,7 +178,7 @@ def test_a_table_that_is_away_is_asked_again_and_then_the_job_fails():
 
 
 def test_a_key_that_is_under_way_is_not_asked_for_again():
-    function = SlowPlaces()
+    function = WaitingPlaces(2)
     joined = operator(function, cache=LookupCache(100), settings=SLOW)
     assert rows_of(joined, batch((0, 1), (1, 2)), batch((2, 2), (3, 5), (4, 1))) == [
         (0, 1, 1, 10), (1, 2, 2, 21), (1, 2, 2, 20), (2, 2, 2, 21), (2, 2, 2, 20), (3, 5, 5, 52), (3, 5, 5, 51),
@@ -175,7 +188,7 @@ def test_a_key_that_is_under_way_is_not_asked_for_again():
 
 
 def test_requests_under_way_are_in_the_checkpoint_and_are_asked_again():
-    first = OperatorHarness(lambda: operator(SlowPlaces(), settings=SLOW))
+    first = OperatorHarness(lambda: operator(WaitingPlaces(9), settings=SLOW))
     first.process_batch(ArrowBatch(batch((0, 1), (1, 9))))
     first.advance_watermark(5)
     first.process_batch(ArrowBatch(batch((2, 5))))
@@ -216,7 +229,7 @@ def test_a_function_that_ends_an_iteration_fails_the_job():
 
 def test_a_request_that_takes_too_long_fails():
     with pytest.raises(UserCodeError, match="longer than 20 ms; raise 'timeout' of the hint LOOKUP"):
-        rows_of(operator(SlowPlaces(), settings=LookupSettings(timeout_ms=20)), batch((0, 1)))
+        rows_of(operator(WaitingPlaces(9), settings=LookupSettings(timeout_ms=20)), batch((0, 1)))
 
 
 def test_missing_keys_are_asked_for_again():
