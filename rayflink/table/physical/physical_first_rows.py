@@ -10,11 +10,10 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..plan.groups import GroupAggregate
 from ..plan.lineage import all_of, lineage, rows_of
-from ..plan.logical import length_text
 from ..plan.ranks import Deduplicate
 from ..runtime.ranks.earliest_rows import earliest_rows
 from ..runtime.ranks.first_rows import first_rows
-from .translation import Translation, add_keyed_operator, hash_partition, row_type
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl, row_type
 
 FirstRowsPlan: TypeAlias = GroupAggregate | Deduplicate
 """A GROUP BY or DISTINCT of a stream without aggregates, or ROW_NUMBER() = 1."""
@@ -28,8 +27,7 @@ def translate_first_rows(translation: Translation, plan: FirstRowsPlan) -> Strea
     factory, state_identity = _operator(plan, ttl_ms)
     partitioned = hash_partition(translation.stream(plan.input), names)
     step = add_keyed_operator(partitioned, type(plan).__name__, factory, names, state_identity)
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 def _operator(plan: FirstRowsPlan, ttl_ms: int) -> tuple[Factory, str]:

@@ -15,7 +15,7 @@ from ..errors import SqlError
 from ..plan.changelog import Change
 from ..plan.groups import GroupAggregate, MiniBatch
 from ..plan.lineage import all_of, groups_of, lineage
-from ..plan.logical import AggregateCall, WindowKind, length_text
+from ..plan.logical import AggregateCall, WindowKind
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from ..runtime.groups.distinct_values import DistinctValuesOperator
@@ -29,7 +29,7 @@ from ..runtime.groups.group_operators import (
 from ..runtime.groups.group_phases import part_names
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
 from ..types import Root
-from .translation import Translation, add_keyed_operator, hash_partition, row_type
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl, row_type
 
 _NO_WINDOWS = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)
 """In place of windows, where there are none."""
@@ -110,7 +110,7 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
     if plan.splits_distinct or plan.has_local_phase:
         rows = hash_partition(rows, names)
     step = add_keyed_operator(rows, "GroupAggregate", factory, names, f"groups: {spec.state_identity}")
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(line, ttl_ms))
 
 
 def _ensure_values_can_be_taken_back(plan: GroupAggregate) -> None:

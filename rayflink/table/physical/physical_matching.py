@@ -9,10 +9,10 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import Values, length_text
+from ..plan.logical import Values
 from ..plan.matching import MatchRecognize
 from ..runtime.matching.match_operator import MatchOperator
-from .translation import Translation, add_keyed_operator, hash_partition, row_type
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl, row_type
 
 
 def translate_match(translation: Translation, plan: MatchRecognize) -> StreamBuilder:
@@ -26,9 +26,8 @@ def translate_match(translation: Translation, plan: MatchRecognize) -> StreamBui
     row, schema = row_type(below), arrow_schema(plan.schema)
     factory = Factory(MatchOperator, alone, row, schema, translation.session, identity, ttl_ms)
     rows = hash_partition(translation.stream(below), names)
-    line = plan.explain_line()
-    description = f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line
-    return add_keyed_operator(rows, "Match", factory, names, identity).set_description(description)
+    step = add_keyed_operator(rows, "Match", factory, names, identity)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 __all__ = ["translate_match"]

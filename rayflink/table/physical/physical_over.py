@@ -12,7 +12,7 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.lineage import all_of, lineage, over_of, rows_of
-from ..plan.logical import AggregateCall, length_text
+from ..plan.logical import AggregateCall
 from ..plan.over import OF_WHOLE_PARTITIONS, UNTIL_ROW, Frame, OverAggregate
 from ..plan.ranks import Rank
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
@@ -23,7 +23,7 @@ from ..runtime.over.over_operator import OverOperator
 from ..runtime.over.over_spec import OverSpec, RowFunction
 from ..types import DataTypes
 from .physical_groups import aggregates_of
-from .translation import Translation, add_keyed_operator, hash_partition
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 _IN_BATCH = "run the query in batch mode: EnvironmentSettings.in_batch_mode()"
 
@@ -56,8 +56,7 @@ def translate_over(translation: Translation, plan: OverAggregate) -> StreamBuild
     fields = [*arrow_schema(below.schema), *(pa.field(f"{WEIGHT}{number}", pa.int8()) for number in range(weights))]
     factory = Factory(OverOperator, spec, fields, schema)
     step = add_keyed_operator(rows, "OverAggregate", factory, names, f"over: {rows_of(below)} {identity}")
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 def _translate_whole(translation: Translation, plan: OverAggregate) -> StreamBuilder:

@@ -9,12 +9,11 @@ from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import Change
 from ..plan.lineage import lineage, rows_of
-from ..plan.logical import length_text
 from ..plan.temporal_joins import TemporalJoin
 from ..runtime.joins.join_rows import JoinSide, JoinSpec
 from ..runtime.joins.temporal_join import TemporalJoinOperator, TemporalJoinSpec
 from ..runtime.key_columns import columns_key
-from .translation import Translation, hash_partition
+from .translation import Translation, hash_partition, line_with_ttl
 
 
 def translate_temporal_join(translation: Translation, plan: TemporalJoin) -> StreamBuilder:
@@ -45,8 +44,7 @@ def translate_temporal_join(translation: Translation, plan: TemporalJoin) -> Str
         versions, "TemporalJoin", factory, (columns_key(names[0]), columns_key(names[1])),
         f"temporal join: {' with '.join(identities)}",
     )  # fmt: skip
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 __all__ = ["translate_temporal_join"]

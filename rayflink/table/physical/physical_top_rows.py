@@ -9,13 +9,12 @@ from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import Change
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import length_text
 from ..plan.ranks import Rank
 from ..runtime.upserts.top_operator import MiniBatchTopRowsOperator, TopRowsOperator
 from ..runtime.upserts.top_rows import TopSpec
 from ..types import Root
 from .physical_groups import mini_batch_limits
-from .translation import Translation, add_keyed_operator, hash_partition
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 
 def translate_top_rows(translation: Translation, plan: Rank) -> StreamBuilder:
@@ -42,8 +41,7 @@ def translate_top_rows(translation: Translation, plan: Rank) -> StreamBuilder:
         factory = Factory(MiniBatchTopRowsOperator, spec, schema, limits)
     rows = hash_partition(translation.stream(below), names)
     step = add_keyed_operator(rows, "Rank", factory, names, f"first rows: {identity}")
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 def _ensure_rows_can_be_found(plan: Rank) -> None:

@@ -11,7 +11,7 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.lineage import all_of, lineage, rows_of
-from ..plan.logical import Relation, length_text
+from ..plan.logical import Relation
 from ..plan.ranks import Deduplicate
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from ..runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
@@ -20,7 +20,7 @@ from ..runtime.upserts.materialize_operator import MaterializeOperator
 from ..runtime.upserts.materialized_rows import MaterializeSpec
 from ..types import Root
 from .physical_groups import mini_batch_limits
-from .translation import Translation, add_keyed_operator, hash_partition
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,8 +65,7 @@ def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> 
     step = add_keyed_operator(
         rows, "UpsertMaterialize", Factory(MaterializeOperator, spec, arrow_schema(plan.schema)), names, identity
     )
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 def _types(relation: Relation) -> tuple[pyarrow.DataType, ...]:
@@ -81,8 +80,7 @@ def _add_last_rows(translation: Translation, plan: Relation, below: Relation, sp
         factory = Factory(MiniBatchLastRowOperator, spec, schema, limits)
     rows = hash_partition(translation.stream(below), names)
     step = add_keyed_operator(rows, type(plan).__name__, factory, names, spec.state_identity)
-    line = plan.explain_line()
-    return step.set_description(f"{line[:-1]}, stateTtl=[{length_text(spec.ttl_ms)}])" if spec.ttl_ms else line)
+    return step.set_description(line_with_ttl(plan.explain_line(), spec.ttl_ms))
 
 
 __all__ = ["translate_last_rows", "translate_materialize", "translate_normalize"]

@@ -14,7 +14,7 @@ from ..plan.changelog import Change, ChangelogModes
 from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
 from ..plan.joins import StreamJoin
-from ..plan.logical import Filter, Project, Relation, Schema
+from ..plan.logical import Filter, Project, Relation, Schema, length_text
 from ..plan.typed import Expr, Session
 from ..runtime.calc import CalcOperator
 from ..runtime.key_columns import columns_key
@@ -133,10 +133,19 @@ def add_keyed_operator(
     return step if keys else step.set_parallelism(1)
 
 
+def line_with_ttl(line: str, ttl_ms: int) -> str:
+    """Return a line of a plan with the time to live of its state.
+
+    Args:
+        ttl_ms: 0: the state does not expire.
+    """
+    return f"{line[:-1]}, stateTtl=[{length_text(ttl_ms)}])" if ttl_ms else line
+
+
 def row_type(relation: Relation) -> DataType:
     """Return the type of the relation's rows, with the columns named f0, f1, ..."""
     columns = enumerate(relation.schema)
     return DataTypes.ROW([DataTypes.FIELD(f"f{index}", column.type) for index, column in columns])
 
 
-__all__ = ["Translate", "Translation", "add_keyed_operator", "hash_partition", "row_type"]
+__all__ = ["Translate", "Translation", "add_keyed_operator", "hash_partition", "line_with_ttl", "row_type"]

@@ -40,7 +40,7 @@ from ...plan.logical import Relation
 
 
 def two_phase_groups(plan: Relation, has_mini_batch: bool, strategy: AggPhaseStrategy, splits: bool) -> Relation:
-    """Aggregates of groups of streams.
+    """Choose the phases in which groups of streams are aggregated.
 
     Args:
         has_mini_batch: rows wait to be aggregated together.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
+
 @dataclass(frozen=True)
 class TemporalJoinSpec:
     """Specification of a join with versions.
