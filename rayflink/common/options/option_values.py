@@ -138,6 +138,8 @@ __all__ = [
     "CompactionStyle",
     "ExternalizedCheckpointRetention",
     "FailoverStrategy",
+    "LookupOutput",
+    "NonDeterministicUpdates",
     "NotNullEnforcer",
     "PlacementStrategy",
     "RestartStrategyType",

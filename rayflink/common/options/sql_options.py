@@ -51,9 +51,9 @@ REUSE_SOURCE = _option(SQL, "table.optimizer.reuse-source-enabled", BOOLEAN, Tru
                        "Read a table once if several parts of a program read it; requires reuse-sub-plan-enabled.")
 
 STATE_TTL = _option(SQL, "table.exec.state.ttl", DURATION, _ms(0),
-                    "Processing time after which an unused key of a stream expires, in SELECT DISTINCT, UNION, GROUP "
-                    "BY without aggregates, and in first rows by ROW_NUMBER, where later rows do not renew it; 0: "
-                    "never. Windows and joins clean up their state themselves; for windows the option is only the "
+                    "Processing time after which unused state of a query on streams expires: groups, DISTINCT, joins, "
+                    "first and last rows of a key, upserts, OVER and row patterns; 0: never. Windows, and joins and "
+                    "OVER with bounds of time, clean up their state themselves; for windows the option is only the "
                     "default of allow-lateness.", test=_NO_NEGATIVE_TIME)
 EARLY_FIRE_ENABLED = _option(SQL, "table.exec.emit.early-fire.enabled", BOOLEAN, False,
                              "Group windows emit results before their end and update them later.")

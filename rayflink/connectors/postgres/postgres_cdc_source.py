@@ -236,8 +236,8 @@ class PostgresCdcSourceBuilder:
         """Set the columns to read, with the types of their values, as SQL declares them.
 
         Args:
-            upsert_key: columns of the primary key: updates come without the row before. None: they come with it, and
-                the replica identity has to be FULL.
+            upsert_key: columns of the primary key: updates come without the row before. Without any they come with it,
+                and the replica identity has to be FULL.
         """
         key = tuple(upsert_key)
         self._choice = replace(self._choice, columns=columns, needs_before=not key, upsert_key=key)
