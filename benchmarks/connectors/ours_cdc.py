@@ -7,10 +7,12 @@ import resource
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rayflink.common import WatermarkStrategy
+from rayflink.common.connector_base.source import Source
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.connectors.cdc.deserialization import ChangeDeserializationSchema
@@ -91,6 +93,24 @@ def _job(db: Any, home: str, rows: int, changes: int) -> dict[str, float]:
         .table_list("public.orders").slot_name("bench").startup_options(StartupOptions.initial())
         .deserializer(Counted()).build()
     )  # fmt: skip
+    return measure(source, db.execute, [CHANGES.format(changes=changes)], rows, changes)
+
+
+def measure(
+    source: Source, execute: Callable[[str], object], statements: Sequence[str], rows: int, changes: int
+) -> dict[str, float]:
+    """Run a job that counts the changes of a table `orders`, and measure its snapshot and its log.
+
+    Args:
+        source: reads the changes as `Counted`.
+        execute: executes a statement on the server.
+        statements: make the changes.
+        rows: of the table.
+        changes: of the statements, an UPDATE_BEFORE and an UPDATE_AFTER each.
+
+    Returns:
+        Rows a second of the snapshot and updates a second of the log, with CPU seconds of this process a million.
+    """
     options = {"execution.target": "local", "execution.checkpointing.interval": "1 s",
                "restart-strategy.type": "none"}  # fmt: skip
     env = StreamExecutionEnvironment.get_execution_environment(options)
@@ -101,15 +121,16 @@ def _job(db: Any, home: str, rows: int, changes: int) -> dict[str, float]:
     _wait(rows)
     rate, cost = rows / (time.monotonic() - began), (cpu_s() - used) / rows * 1e6
     found = {"snapshot_rows_s": rate, "snapshot_cpu_s_million": cost}
-    db.execute("INSERT INTO orders VALUES (0, 'the log has begun', 0, now(), 0)")
+    execute("INSERT INTO orders VALUES (0, 'the log has begun', 0, now(), 0)")
     _wait(rows + 1)
-    db.execute(CHANGES.format(changes=changes))
+    for statement in statements:
+        execute(statement)
     began, used = time.monotonic(), cpu_s()
     _wait(rows + 1 + 2 * changes)
     rate, cost = changes / (time.monotonic() - began), (cpu_s() - used) / changes * 1e6
     found |= {"changes_s": rate, "changes_cpu_s_million": cost}
     Counted.is_over = True
-    db.execute("INSERT INTO orders VALUES (-1, 'over', 0, now(), 0)")
+    execute("INSERT INTO orders VALUES (-1, 'over', 0, now(), 0)")
     job.join(WAIT_S)
     return found
 

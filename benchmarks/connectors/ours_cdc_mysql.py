@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
-from benchmarks.connectors.ours_cdc import WAIT_S, Counted, _run, _wait, cpu_s
-from rayflink.common import WatermarkStrategy
-from rayflink.connectors.discard import DiscardingSink
-from rayflink.datastream import StreamExecutionEnvironment
+from benchmarks.connectors.ours_cdc import Counted, cpu_s, measure
 from rayflink.datastream.connectors.mysql_cdc import MySqlSource
 
 TABLE = "CREATE TABLE orders (id int PRIMARY KEY, item varchar(40), price decimal(10, 2), placed datetime, amount int)"
@@ -58,27 +54,8 @@ def _job(server: Any, rows: int, changes: int) -> dict[str, float]:
         MySqlSource.builder().hostname("127.0.0.1").port(server.port).username(server.user).password(server.password)
         .table_list("shop.orders").deserializer(Counted()).build()
     )  # fmt: skip
-    options = {"execution.target": "local", "execution.checkpointing.interval": "1 s",
-               "restart-strategy.type": "none"}  # fmt: skip
-    env = StreamExecutionEnvironment.get_execution_environment(options)
-    env.from_source(source, WatermarkStrategy.no_watermarks(), "cdc").sink_to(DiscardingSink())
-    began, used = time.monotonic(), cpu_s()
-    job = threading.Thread(target=_run, args=(env,), daemon=True)
-    job.start()
-    _wait(rows)
-    rate, cost = rows / (time.monotonic() - began), (cpu_s() - used) / rows * 1e6
-    found = {"snapshot_rows_s": rate, "snapshot_cpu_s_million": cost}
-    server.execute("INSERT INTO orders VALUES (0, 'the log has begun', 0, now(), 0)")
-    _wait(rows + 1)
-    server.execute("FLUSH BINARY LOGS", CHANGES.format(changes=changes))
-    began, used = time.monotonic(), cpu_s()
-    _wait(rows + 1 + 2 * changes)
-    rate, cost = changes / (time.monotonic() - began), (cpu_s() - used) / changes * 1e6
-    found |= {"changes_s": rate, "changes_cpu_s_million": cost}
-    Counted.is_over = True
-    server.execute("INSERT INTO orders VALUES (-1, 'over', 0, now(), 0)")
-    job.join(WAIT_S)
-    return found
+    statements = ["FLUSH BINARY LOGS", CHANGES.format(changes=changes)]
+    return measure(source, server.execute, statements, rows, changes)
 
 
 def _events(server: Any, changes: int) -> dict[str, float]:
