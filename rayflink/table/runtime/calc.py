@@ -27,21 +27,21 @@ def evaluated(batch: pyarrow.RecordBatch, condition: Expr | None, exprs: Sequenc
     """
     import pyarrow
 
-    found = Evaluation(batch.columns, batch.num_rows, session)
+    evaluation = Evaluation(batch.columns, batch.num_rows, session)
     kinds = kinds_of(batch)
     if condition is not None:
-        mask = found.column(condition)
-        kept = mask.true_count
-        if not kept and exprs:  # a constant that is an error is none without a row
+        mask = evaluation.column(condition)
+        count = mask.true_count
+        if not count and exprs:  # a constant that is an error is none without a row
             return pyarrow.RecordBatch.from_pylist([], schema=schema)
         if not exprs:
-            return batch if kept == batch.num_rows else batch.filter(mask)
-        if kept < batch.num_rows:
-            found = found.among(mask)
+            return batch if count == batch.num_rows else batch.filter(mask)
+        if count < batch.num_rows:
+            evaluation = evaluation.among(mask)
             kinds = None if kinds is None else kinds[mask.fill_null(False).to_numpy(zero_copy_only=False)]
-    columns = [_of_type(found.column(expr), field.type) for expr, field in zip(exprs, schema, strict=True)]
-    made = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
-    return made if kinds is None else with_kinds(made, kinds)
+    columns = [_of_type(evaluation.column(expr), field.type) for expr, field in zip(exprs, schema, strict=True)]
+    result = pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+    return result if kinds is None else with_kinds(result, kinds)
 
 
 def _of_type(column: pyarrow.Array, wanted: pyarrow.DataType) -> pyarrow.Array:

@@ -40,8 +40,8 @@ def changed(fresh: Sequence[pa.Array], shown: Sequence[pa.Array], has_shown: NDA
     same = has_shown.copy()
     for new, old in zip(fresh, shown, strict=True):
         same &= equal_or_both_null(new, old).to_numpy(zero_copy_only=False)
-    found: NDArray[np.bool_] = ~same
-    return found
+    is_other: NDArray[np.bool_] = ~same
+    return is_other
 
 
 def changelog(rows: pa.RecordBatch, before: pa.RecordBatch, has_before: NDArray[np.bool_]) -> pa.RecordBatch:

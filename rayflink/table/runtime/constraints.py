@@ -69,15 +69,15 @@ class ConstraintOperator(Operator):
     def _without_nulls(self, data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         import pyarrow.compute as pc
 
-        found = [at for at in self._not_null if data.column(at).null_count]
-        if not found:
+        with_nulls = [index for index in self._not_null if data.column(index).null_count]
+        if not with_nulls:
             return data
         if not self._drops:
-            problem = f"column {self._names[found[0]]!r} of {self._table} is NOT NULL, and a row has NULL there"
+            problem = f"column {self._names[with_nulls[0]]!r} of {self._table} is NOT NULL, and a row has NULL there"
             raise RowError(problem, "leave such rows out, or set table.exec.sink.not-null-enforcer to DROP")
-        mask: Any = pc.is_valid(data.column(found[0]))
-        for at in found[1:]:
-            mask = pc.and_(mask, pc.is_valid(data.column(at)))
+        mask: Any = pc.is_valid(data.column(with_nulls[0]))
+        for index in with_nulls[1:]:
+            mask = pc.and_(mask, pc.is_valid(data.column(index)))
         if self._dropped is not None:
             self._dropped.inc(data.num_rows - mask.true_count)
         return data.filter(mask)

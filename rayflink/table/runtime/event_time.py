@@ -27,15 +27,15 @@ class WatermarkValues:
     def __call__(self, batch: Any) -> Any:
         from pyarrow import compute
 
-        found = Evaluation(batch.columns, batch.num_rows, self._session)
-        times = found.column(self._time)
+        evaluation = Evaluation(batch.columns, batch.num_rows, self._session)
+        times = evaluation.column(self._time)
         if times.null_count:
             remedy = "filter such rows out where the table is written, or compute the column with COALESCE"
             raise ValueError(f"the time column {self._time} is NULL in a row; {remedy}")
         if self._delay_ms is not None and times.type.unit == "ms":
             stamps = _milliseconds(times).to_numpy()
             return stamps - self._delay_ms if self._delay_ms else stamps
-        values = _milliseconds(found.column(self._expression))
+        values = _milliseconds(evaluation.column(self._expression))
         return compute.fill_null(values, MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
 
 

@@ -37,10 +37,10 @@ class OwnFunctions:
         """Call their `open`."""
         assert self._ctx is not None
         kernels = {
-            id(one.function.kernel): one.function.kernel
+            id(part.function.kernel): part.function.kernel
             for expr in self._exprs
-            for one in expr.walk()
-            if isinstance(one, Call) and isinstance(one.function.kernel, UserKernel)
+            for part in expr.walk()
+            if isinstance(part, Call) and isinstance(part.function.kernel, UserKernel)
         }
         for kernel in kernels.values():
             with UserCode(self._ctx, "open of a function"):

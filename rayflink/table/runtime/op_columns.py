@@ -29,7 +29,7 @@ class KindsToStrings(Operator):
     """
 
     def __init__(self, codes: Codes, schema: pa.Schema) -> None:
-        self._strings = [next((code for code, one in codes if one is kind), None) for kind in RowKind]
+        self._strings = [next((code for code, kind_of_code in codes if kind_of_code is kind), None) for kind in RowKind]
         self._schema = schema
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
@@ -38,11 +38,11 @@ class KindsToStrings(Operator):
         numbers = np.zeros(len(batch), np.int8) if kinds is None else kinds
         strings = pa.array(self._strings, pa.string()).take(pa.array(numbers))
         columns = [strings, *without_kinds(batch.data).columns]
-        made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        result = pa.RecordBatch.from_arrays(columns, schema=self._schema)
         if strings.null_count:
-            made = made.filter(strings.is_valid())
-        if made.num_rows:
-            yield ArrowBatch(made)
+            result = result.filter(strings.is_valid())
+        if result.num_rows:
+            yield ArrowBatch(result)
 
 
 class StringsToKinds(Operator):
@@ -67,14 +67,14 @@ class StringsToKinds(Operator):
         with UserCode(self.ctx, "from_changelog"):
             places = pc.index_in(strings, pa.array(self._strings, pa.string()))
             if places.null_count:
-                found = strings.filter(places.is_null())[0].as_py()
+                code = strings.filter(places.is_null())[0].as_py()
                 name = batch.data.schema.names[self._op]
-                problem = f"a row has {found!r} in {name!r}, wanted is one of {', '.join(self._strings)}"
+                problem = f"a row has {code!r} in {name!r}, wanted is one of {', '.join(self._strings)}"
                 raise RowError(problem, "leave such rows out, or map the text by op_mapping")
         kinds = self._kinds[places.to_numpy()]
-        columns = [one for at, one in enumerate(batch.data.columns) if at != self._op]
-        made = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        yield ArrowBatch(with_kinds(made, kinds) if kinds.any() else made)
+        columns = [column for index, column in enumerate(batch.data.columns) if index != self._op]
+        result = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        yield ArrowBatch(with_kinds(result, kinds) if kinds.any() else result)
 
 
 __all__ = ["KindsToStrings", "StringsToKinds"]

@@ -20,7 +20,7 @@ def progress_entry(progress: int, ctx: OperatorContext) -> dict[str, tuple[str, 
 
 def restored_progress(snapshots: Iterable[OperatorSnapshot], ctx: OperatorContext) -> int:
     """Return the subtask's own, else the least of all."""
-    known = [entry for one in snapshots for entry in one.lists.get(_ENTRY, ("union", ()))[1]]
+    known = [entry for snapshot in snapshots for entry in snapshot.lists.get(_ENTRY, ("union", ()))[1]]
     own = [entry for entry in known if entry[8:] == _seat(ctx)]
     least = min((int.from_bytes(entry[:8], "big", signed=True) for entry in own or known), default=MIN_TIMESTAMP)
     return MIN_TIMESTAMP if least == MAX_TIMESTAMP else least

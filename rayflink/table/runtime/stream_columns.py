@@ -47,19 +47,19 @@ class ColumnsOperator(Operator):
         is_single: bool = False,
     ) -> None:
         self._schema, self._time, self._kinds, self._is_single = schema, time, tuple(kinds), is_single
-        self._types = [one for at, one in enumerate(types) if at != time]
+        self._types = [data_type for index, data_type in enumerate(types) if index != time]
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         if not len(batch):
             return
         with UserCode(self.ctx, "the table of the stream"):
-            made = self._made(batch)
-        yield ArrowBatch(made)
+            result = self._made(batch)
+        yield ArrowBatch(result)
 
     def _made(self, batch: Batch) -> pyarrow.RecordBatch:
         import pyarrow
 
-        stored = pyarrow.schema([field for at, field in enumerate(self._schema) if at != self._time])
+        stored = pyarrow.schema([field for index, field in enumerate(self._schema) if index != self._time])
         if isinstance(batch, ArrowBatch):
             kinds = kinds_of(batch.data)
             data = without_kinds(batch.data).select(stored.names).cast(stored)
@@ -70,17 +70,17 @@ class ColumnsOperator(Operator):
         columns = list(data.columns)
         if self._time is not None:
             columns.insert(self._time, self._times(batch))
-        made = pyarrow.RecordBatch.from_arrays(columns, schema=self._schema)
+        result = pyarrow.RecordBatch.from_arrays(columns, schema=self._schema)
         if kinds is None:
-            return made
+            return result
         self._check(kinds)
-        return with_kinds(made, kinds)
+        return with_kinds(result, kinds)
 
     def _check(self, kinds: NDArray[np.int8]) -> None:
         """Raise RowError where rows do what they are not to do."""
         wrong = np.flatnonzero(~np.isin(kinds, self._kinds))
         if len(wrong):
-            known = ", ".join(KINDS[one].name for one in self._kinds)
+            known = ", ".join(KINDS[kind].name for kind in self._kinds)
             problem = f"a record is {KINDS[kinds[wrong[0]]].name}, and the stream is said to have {known} alone"
             remedy = "use from_changelog_stream(), with a changelog_mode that has all kinds of its rows"
             raise RowError(problem, remedy)
@@ -96,12 +96,12 @@ class ColumnsOperator(Operator):
 
 def _kinds_of_rows(rows: Sequence[Any]) -> NDArray[np.int8] | None:
     """Return the kinds of records, of which those that are no Rows are insertions; None: all are."""
-    if not any(issubclass(one, Row) for one in set(map(type, rows))):
+    if not any(issubclass(record_type, Row) for record_type in set(map(type, rows))):
         return None
     kinds = [row._row_kind if isinstance(row, Row) else RowKind.INSERT for row in rows]
-    if all(one is RowKind.INSERT for one in kinds):
+    if all(kind is RowKind.INSERT for kind in kinds):
         return None
-    return np.array([one.value for one in kinds], np.int8)
+    return np.array([kind.value for kind in kinds], np.int8)
 
 
 class RecordsOperator(Operator):
@@ -128,7 +128,7 @@ class RecordsOperator(Operator):
             return
         stamps = _milliseconds(data.column(self._time))
         if self._drops_time:
-            data = data.select([at for at in range(data.num_columns) if at != self._time])
+            data = data.select([index for index in range(data.num_columns) if index != self._time])
         yield ArrowBatch(data, stamps)
 
     def _of_kinds(self, data: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
@@ -149,8 +149,8 @@ def _milliseconds(column: Any) -> NDArray[np.int64]:
 
     stamps = pc.floor_temporal(column, unit="millisecond") if column.type.unit in ("us", "ns") else column
     stamps = stamps.cast(pyarrow.timestamp("ms", column.type.tz), safe=False).cast(pyarrow.int64())
-    found: NDArray[np.int64] = stamps.fill_null(MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
-    return found
+    milliseconds: NDArray[np.int64] = stamps.fill_null(MIN_TIMESTAMP).to_numpy(zero_copy_only=False)
+    return milliseconds
 
 
 __all__ = ["AFTER", "BEFORE", "DELETE", "INSERT", "ColumnsOperator", "RecordsOperator"]

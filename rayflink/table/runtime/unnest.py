@@ -29,7 +29,7 @@ class UnnestOperator(Operator):
 
     Args:
         collection: an array, a map or a multiset; elements that are rows become columns.
-        kept: numbers of the input's columns that are given, before those of elements.
+        columns: numbers of the input's columns that are given, before those of elements.
         is_left: a row without elements is given with nulls.
         is_multiset: an element stands in it as often as its number says.
         has_ordinality: the last column is the number of the element, from 1.
@@ -38,10 +38,10 @@ class UnnestOperator(Operator):
     """
 
     def __init__(
-        self, collection: Expr, kept: Sequence[int], is_left: bool, is_multiset: bool, has_ordinality: bool,
+        self, collection: Expr, columns: Sequence[int], is_left: bool, is_multiset: bool, has_ordinality: bool,
         schema: pa.Schema, session: Session,
     ) -> None:  # fmt: skip
-        self._collection, self._kept, self._schema, self._session = collection, tuple(kept), schema, session
+        self._collection, self._columns, self._schema, self._session = collection, tuple(columns), schema, session
         self._is_left, self._is_multiset, self._has_ordinality = is_left, is_multiset, has_ordinality
         self._functions = OwnFunctions([collection])
 
@@ -69,7 +69,7 @@ class UnnestOperator(Operator):
         stops = np.cumsum(counts)
         total = int(stops[-1])
         kinds = kinds_of(data)
-        columns = [data.column(index) for index in self._kept]
+        columns = [data.column(index) for index in self._columns]
         for start in range(0, total, MOST_ROWS):
             numbers = np.arange(start, min(start + MOST_ROWS, total))
             rows = np.searchsorted(stops, numbers, side="right")

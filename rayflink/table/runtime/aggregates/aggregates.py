@@ -96,11 +96,11 @@ def result_type(kind: AggregateKind, argument: DataType | None = None, is_filter
     assert kind in _OF_NUMBERS
     if not argument.is_numeric:
         raise InvalidTypesError(f"{kind.value} of {argument}", "cast its argument to a number")
-    found = argument
+    result = argument
     if argument.root is Root.DECIMAL:
         scale = argument.scale if kind is AggregateKind.SUM else max(_LEAST_SCALE, argument.scale)
-        found = DataTypes.DECIMAL(MOST_DIGITS, scale)
-    return found.as_nullable(nullable or kind in (AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP))
+        result = DataTypes.DECIMAL(MOST_DIGITS, scale)
+    return result.as_nullable(nullable or kind in (AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP))
 
 
 def _has_order(kind: DataType) -> bool:

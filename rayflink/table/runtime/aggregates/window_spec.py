@@ -130,7 +130,7 @@ class WindowAggregation:
     def result(self) -> DataType:
         """Type of the rows of the result."""
         names = self.names or (*self.key_names, *(f"a{index}" for index in range(len(self.aggregates))))
-        types = [self.input.fields[key].type for key in self.keys] + [one.result for one in self.aggregates]
+        types = [self.input.fields[key].type for key in self.keys] + [aggregate.result for aggregate in self.aggregates]
         times = (DataTypes.TIMESTAMP(3, False), DataTypes.TIMESTAMP(3, False), self.window.time_type.not_null())
         return DataTypes.ROW(list(zip((*names, *_WINDOW_COLUMNS), (*types, *times), strict=True)), False)
 

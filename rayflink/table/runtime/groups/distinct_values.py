@@ -72,14 +72,14 @@ class DistinctValuesOperator(TableOperator):
         state, now_ms = self._state, self._state.now_ms
         keys = state.keys_of([rows.column(key) for key in self._keys], rows.num_rows)
         values = [rows.column(column) for column in self._more]
-        found = state.find(take_rows([*keys, *values], chosen), len(chosen), now_ms)
-        order = np.argsort(found.codes, kind="stable")
-        codes = found.codes[order]
+        entries = state.find(take_rows([*keys, *values], chosen), len(chosen), now_ms)
+        order = np.argsort(entries.codes, kind="stable")
+        codes = entries.codes[order]
         segments = Segments(first_of_runs(codes))
         before, after = [], []
-        for number, stored in enumerate(found.stored):
-            counts = np.zeros(len(found.rows), dtype=np.int64)
-            counts[found.rows >= 0] = to_numpy(stored)
+        for number, stored in enumerate(entries.stored):
+            counts = np.zeros(len(entries.rows), dtype=np.int64)
+            counts[entries.rows >= 0] = to_numpy(stored)
             added = weights[number][chosen][order]
             running = segments.sums(added, counts[codes[segments.starts]])
             changes[number][chosen[order]] = (running > 0).astype(np.int64) - (running - added > 0)
@@ -87,19 +87,19 @@ class DistinctValuesOperator(TableOperator):
             final[codes[segments.starts]] = running[segments.lasts]
             before.append(counts)
             after.append(final)
-        self._store(found, before, after, now_ms)
+        self._store(entries, before, after, now_ms)
         return changes
 
-    def _store(self, found: FoundKeys, before: Sequence[Numbers], after: list[Numbers], now_ms: int) -> None:
+    def _store(self, entries: FoundKeys, before: Sequence[Numbers], after: list[Numbers], now_ms: int) -> None:
         if self._puts_again:
             is_present = np.logical_or.reduce([counts != 0 for counts in after])
-            self._state.store(found, is_present, [to_arrow(counts, pa.int64()) for counts in after], now_ms)
+            self._state.store(entries, is_present, [to_arrow(counts, pa.int64()) for counts in after], now_ms)
             return
         after = [np.minimum(counts, 1) for counts in after]  # values stay, so it is enough that they were there
         is_other = np.logical_or.reduce([was != now for was, now in zip(before, after, strict=True)])
         changed = np.flatnonzero(is_other)
         if len(changed):
-            chosen = FoundKeys(found.codes, take_rows(found.keys, changed), found.rows[changed], found.stored)
+            chosen = FoundKeys(entries.codes, take_rows(entries.keys, changed), entries.rows[changed], entries.stored)
             columns = [to_arrow(counts[changed], pa.int64()) for counts in after]
             self._state.store(chosen, np.ones(len(changed), dtype=np.bool_), columns, now_ms)
 

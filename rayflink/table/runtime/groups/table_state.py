@@ -98,9 +98,9 @@ class TableState:
         stored = self.table.take(known) if len(known) else [pa.nulls(0, kind) for kind in self._values]
         return FoundKeys(groups.codes, groups.keys, places, stored)
 
-    def store(self, found: FoundKeys, is_present: NDArray[np.bool_], columns: Columns, now_ms: int) -> None:
+    def store(self, entries: FoundKeys, is_present: NDArray[np.bool_], columns: Columns, now_ms: int) -> None:
         """Store columns for the keys that are present, and remove the others."""
-        table, rows = self.table, found.rows
+        table, rows = self.table, entries.rows
         known, new = np.flatnonzero((rows >= 0) & is_present), np.flatnonzero((rows < 0) & is_present)
         gone = rows[(rows >= 0) & ~is_present]
         if len(known):
@@ -108,7 +108,7 @@ class TableState:
         if len(gone):
             table.remove(gone)
         if len(new):
-            table.add(take_rows(found.keys, new), take_rows(columns, new), now_ms)
+            table.add(take_rows(entries.keys, new), take_rows(columns, new), now_ms)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -42,11 +42,11 @@ class FrozenFrames(Mapping[int, bytes]):
     @property
     def _groups(self) -> dict[int, bytes]:
         if self._made is None:
-            made: dict[int, bytes] = {}
+            groups: dict[int, bytes] = {}
             for progress, frame in self._frames:
                 for group, data in self._written(frame(), progress):
-                    made[group] = made.get(group, b"") + data
-            self._made = made
+                    groups[group] = groups.get(group, b"") + data
+            self._made = groups
             self._frames.clear()
         return self._made
 
@@ -102,13 +102,13 @@ def restored_sides(
         SnapshotMismatch: they have other columns, or are of something else.
     """
     owned = key_group_range(ctx.subtask, ctx.parallelism, ctx.max_parallelism)
-    found: dict[tuple[int, int], list[pa.RecordBatch]] = {}
+    batches_of: dict[tuple[int, int], list[pa.RecordBatch]] = {}
     for snapshot in snapshots:
         for group in snapshot.raw_keyed:
             if group in owned:
                 for side, progress, batch in _read(snapshot.raw_keyed[group], schemas, ctx):
-                    found.setdefault((progress, side), []).append(batch)
-    for (progress, side), batches in sorted(found.items()):
+                    batches_of.setdefault((progress, side), []).append(batch)
+    for (progress, side), batches in sorted(batches_of.items()):
         yield side, progress, one_batch(batches)
 
 
@@ -117,7 +117,7 @@ def _read(data: bytes, schemas: Sequence[pa.Schema], ctx: OperatorContext) -> It
     while source.tell() < source.size():
         with pa.ipc.open_stream(source) as reader:
             written = reader.schema
-            side = next((at for at, one in enumerate(schemas) if _is_of(written, one)), None)
+            side = next((number for number, schema in enumerate(schemas) if _is_of(written, schema)), None)
             if side is None:
                 raise SnapshotMismatch(
                     STATE, ctx.label, describe_schema(written), " and ".join(map(describe_schema, schemas)),

@@ -82,7 +82,7 @@ class FirstByTime(RowChoice):
     def __init__(self, keys: KeysWithRow, time: int, schema: pa.Schema, state_identity: str) -> None:
         self._keys, self._time, self._schema = keys, time, schema
         self._input_schema: pa.Schema = pa.schema(keys.fields)
-        self._state_order = [*keys.columns, *(at for at in range(len(keys.fields)) if at not in keys.columns)]
+        self._state_order = [*keys.columns, *(index for index in range(len(keys.fields)) if index not in keys.columns)]
         """Numbers of the columns in a snapshot, where those of the key come first."""
         fields = [keys.fields[index].with_name(f"c{index}") for index in self._state_order]
         about = {ABOUT: f"rows that wait: {state_identity}".encode()}

@@ -142,16 +142,16 @@ class MaterializedRows:
     def _stored(self, keys: Columns, codes: Numbers, signs: Numbers, now_ms: int) -> _Stored:
         """Return the rows of the keys of which rows are taken back."""
         table = self.state.table
-        found = table.find_partitions(keys)
-        has_row, is_needed = found.count > 0, np.zeros(len(found.count), dtype=np.bool_)
+        partitions = table.find_partitions(keys)
+        has_row, is_needed = partitions.count > 0, np.zeros(len(partitions.count), dtype=np.bool_)
         is_needed[codes[signs < 0]] = True
         if self._spec.ttl_ms:
             is_needed[:] = True
         wanted = np.flatnonzero(is_needed & has_row)
-        counts = found.count[wanted]
+        counts = partitions.count[wanted]
         starts = np.cumsum(counts) - counts
-        places = np.arange(counts.sum()) + np.repeat(found.first[wanted] - starts, counts)
-        numbers, owners = found.order[places].astype(np.int64), np.repeat(wanted, counts)
+        places = np.arange(counts.sum()) + np.repeat(partitions.first[wanted] - starts, counts)
+        numbers, owners = partitions.order[places].astype(np.int64), np.repeat(wanted, counts)
         if self._spec.ttl_ms:
             is_left = ~table.is_over(numbers, now_ms)
             numbers, owners = numbers[is_left], owners[is_left]

@@ -93,6 +93,6 @@ def windows_of(times: NDArray[np.int64], windowing: Windowing) -> tuple[Any, Any
         return numpy.repeat(numbers, each), starts, starts + windowing.size_ms
     first = times - (times - windowing.offset_ms) % windowing.size_ms
     ends = first[:, None] + step * numpy.arange(1, each + 1)[None, :]
-    kept = ends > times[:, None]
-    rows = numpy.broadcast_to(numbers[:, None], ends.shape)[kept]
-    return rows, first[rows], ends[kept]
+    is_inside = ends > times[:, None]
+    rows = numpy.broadcast_to(numbers[:, None], ends.shape)[is_inside]
+    return rows, first[rows], ends[is_inside]
