@@ -167,10 +167,10 @@ def _sizes(records: Iterable[SubtaskRecord]) -> dict[str, int]:
 
 
 def _at(entry: Mapping[str, Any], path: tuple[str, ...]) -> float:
-    found: Any = entry
+    value: Any = entry
     for name in path:
-        found = found[name]
-    return float(found)
+        value = value[name]
+    return float(value)
 
 
 def _spread(values: Iterable[float]) -> dict[str, float]:
@@ -185,7 +185,7 @@ def _describe(histogram: Histogram) -> dict[str, float]:
     if not histogram.get_count():
         return dict.fromkeys(("min", "max", "avg", *_QUANTILES), 0.0)
     known = histogram.statistics()
-    quantiles = {name: histogram.quantile(at) for name, at in _QUANTILES.items()}
+    quantiles = {name: histogram.quantile(fraction) for name, fraction in _QUANTILES.items()}
     return {"min": known["min"], "max": known["max"], "avg": known["mean"], **quantiles}
 
 

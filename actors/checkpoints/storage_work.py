@@ -28,9 +28,9 @@ class StorageWork:
         self._work: queue.Queue[tuple[Callable[..., object], tuple[object, ...]]] = queue.Queue()
         threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
 
-    def submit(self, do: Callable[..., object], *given: object) -> None:
+    def submit(self, do: Callable[..., object], *arguments: object) -> None:
         """Run this after all earlier work; an exception is logged."""
-        self._work.put((do, given))
+        self._work.put((do, arguments))
 
     def end(self, within_s: float) -> bool:
         """Wait until all is done; return False, and log it, if that takes longer than `within_s`."""
@@ -56,9 +56,9 @@ class StorageWork:
 
     def _run(self) -> None:
         while True:
-            do, given = self._work.get()
+            do, arguments = self._work.get()
             try:
-                do(*given)
+                do(*arguments)
             except Exception:  # of one piece; the next ones are done all the same
                 log.exception("work on the files of checkpoints failed")
             finally:

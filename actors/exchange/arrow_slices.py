@@ -147,9 +147,9 @@ def _compact_dictionary(column: pa.DictionaryArray) -> pa.Array:
     indices = column.indices
     missing = np.asarray(indices.is_null())
     used, places = np.unique(indices.fill_null(0).to_numpy(zero_copy_only=False), return_inverse=True)
-    kept = pa.array(places, mask=missing).cast(column.type.index_type)
+    new_indices = pa.array(places, mask=missing).cast(column.type.index_type)
     dictionary = _take_column(column.dictionary, pa.array(used))
-    return pa.DictionaryArray.from_arrays(kept, dictionary, ordered=column.type.ordered)
+    return pa.DictionaryArray.from_arrays(new_indices, dictionary, ordered=column.type.ordered)
 
 
 def _compact_list(column: pa.Array) -> pa.Array:

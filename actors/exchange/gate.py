@@ -323,17 +323,17 @@ class InputGate:
         if self._restored or self._works_restored:
             return None
         passed_over: list[int] = []
-        found = None
-        while self._ready and found is None:
+        gate_item = None
+        while self._ready and gate_item is None:
             channel = self.channels[self._ready[0]]
             if channel.blocked or not channel.queue:
                 self._queued[self._ready.popleft()] = False
             elif isinstance(channel.queue[0], bytes) and channel.spec.input_index == input_index:
-                found = self.next()
+                gate_item = self.next()
             else:
                 passed_over.append(self._ready.popleft())
         self._ready.extendleft(reversed(passed_over))
-        return found
+        return gate_item
 
     def recycle(self, channel: int) -> None:
         """Free the buffer of the oldest batch taken from `channel`, which has been processed."""

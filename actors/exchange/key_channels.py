@@ -69,9 +69,9 @@ class KeyChannels:
             pass  # not all of them are remembered
         known = list(map(self._memo.get, keys))
         fresh = list(dict.fromkeys([key for key, channel in zip(keys, known, strict=True) if channel is None]))
-        found = dict(zip(fresh, self._hash_all(fresh), strict=True))
-        self._remember(found)
-        return [found[key] if channel is None else channel for key, channel in zip(keys, known, strict=True)]
+        fresh_channels = dict(zip(fresh, self._hash_all(fresh), strict=True))
+        self._remember(fresh_channels)
+        return [fresh_channels[key] if channel is None else channel for key, channel in zip(keys, known, strict=True)]
 
     def columns(self, columns: Sequence[Any]) -> NDArray[np.uint16]:
         """Return uint16[n], the channel of each row, keyed by these Arrow columns.
@@ -104,10 +104,10 @@ class KeyChannels:
             self._table = np.array(self._owners, dtype=np.uint16)
         return self._table[key_groups_of(hashes, self._max_parallelism)]
 
-    def _remember(self, found: dict[UserKey, int]) -> None:
-        if len(self._memo) + len(found) > self._entries:
+    def _remember(self, channels: dict[UserKey, int]) -> None:
+        if len(self._memo) + len(channels) > self._entries:
             self._memo.clear()
-        small = ((key, channel) for key, channel in found.items() if _size(key) <= LARGEST_REMEMBERED)
+        small = ((key, channel) for key, channel in channels.items() if _size(key) <= LARGEST_REMEMBERED)
         self._memo.update(islice(small, self._entries))
 
 

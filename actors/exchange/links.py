@@ -17,14 +17,14 @@ from .subpartition import ExchangeError, Subpartition, SubpartitionState
 class MessageGap(ExchangeError):
     """A message of a peer did not come within the deadline."""
 
-    def __init__(self, peer: str, expected: int, held: int, waited_ms: int) -> None:
-        super().__init__(peer, expected, held, waited_ms)
-        self.peer, self.expected, self.held, self.waited_ms = peer, expected, held, waited_ms
+    def __init__(self, peer: str, expected: int, later_count: int, waited_ms: int) -> None:
+        super().__init__(peer, expected, later_count, waited_ms)
+        self.peer, self.expected, self.later_count, self.waited_ms = peer, expected, later_count, waited_ms
 
     def __str__(self) -> str:
         return (
-            f"message {self.expected} from {self.peer} is missing, waited {self.waited_ms} ms with {self.held} later "
-            "ones at hand; the network lost it (rayflink.exchange.missing-message-timeout bounds the wait)"
+            f"message {self.expected} from {self.peer} is missing, waited {self.waited_ms} ms with {self.later_count} "
+            "later ones at hand; the network lost it (rayflink.exchange.missing-message-timeout bounds the wait)"
         )
 
 

@@ -55,11 +55,11 @@ def share_out(total: int, demands: list[tuple[int, int]]) -> list[int]:
     spare = total - minima
     capacity = sum(high - low for low, high in demands)
     to_give = min(spare, capacity)
-    shares, used, given = [], 0, 0
+    shares, used, extra_total = [], 0, 0
     for low, high in demands:
         used += high - low
-        share = 0 if capacity == 0 else to_give * used // capacity - given
-        given += share
+        share = 0 if capacity == 0 else to_give * used // capacity - extra_total
+        extra_total += share
         shares.append(low + share)
     return shares
 

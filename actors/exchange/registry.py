@@ -59,10 +59,10 @@ class PartitionRegistry:
         Raises:
             PartitionNotFound: it is not registered, any more or yet, or has fewer subpartitions.
         """
-        found = self._partitions.get(partition)
-        if found is None or not 0 <= index < len(found.subpartitions):
+        result_partition = self._partitions.get(partition)
+        if result_partition is None or not 0 <= index < len(result_partition.subpartitions):
             raise PartitionNotFound(partition, index)
-        return found.subpartitions[index]
+        return result_partition.subpartitions[index]
 
     def subscribe(self, partition: PartitionId, event: type, listener: Callable[[object], None]) -> None:
         """Call `listener` with every event of type `event` that a consumer sends upstream.

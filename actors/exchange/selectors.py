@@ -92,13 +92,13 @@ class ChannelSelector(ABC):
 class ChannelRangeError(ValueError):
     """The user's partitioner returned a channel that does not exist."""
 
-    def __init__(self, found: str, channels: int, record: str) -> None:
-        super().__init__(found, channels, record)
-        self.found, self.channels, self.record = found, channels, record
+    def __init__(self, result: str, channels: int, record: str) -> None:
+        super().__init__(result, channels, record)
+        self.result, self.channels, self.record = result, channels, record
 
     def __str__(self) -> str:
         return (
-            f"the partitioner returned {self.found} for {self.channels} channels; return an int in "
+            f"the partitioner returned {self.result} for {self.channels} channels; return an int in "
             f"[0, {self.channels}); the record is {self.record}"
         )
 
@@ -210,7 +210,9 @@ class ByKeyGroup(ChannelSelector):
                 return partition_rows(batch, targets, self.channels)
             batch = RowBatch(list(rows_of(batch)), None if batch.timestamps is None else batch.timestamps.tolist())
         if len(batch) > MOST_ROWS:
-            pieces = [batch.slice(at, min(at + MOST_ROWS, len(batch))) for at in range(0, len(batch), MOST_ROWS)]
+            pieces = [
+                batch.slice(start, min(start + MOST_ROWS, len(batch))) for start in range(0, len(batch), MOST_ROWS)
+            ]
             return [part for piece in pieces for part in self.split(piece)]
         fields = self._by_columns.fields(batch)
         keys: Sequence[UserKey] | None = self._by_columns.keys(fields)
@@ -285,11 +287,11 @@ class ByFunction(ChannelSelector):
         return partition_by_targets(batch, targets, width)
 
 
-def _channel(found: UserValue, width: int, record: UserRecord) -> int:
+def _channel(result: UserValue, width: int, record: UserRecord) -> int:
     try:
-        target = operator.index(found)
+        target = operator.index(result)
     except TypeError:
-        raise ChannelRangeError(repr(found), width, shortened(record)) from None
+        raise ChannelRangeError(repr(result), width, shortened(record)) from None
     if not 0 <= target < width:
         raise ChannelRangeError(f"channel {target}", width, shortened(record))
     return target
@@ -301,15 +303,15 @@ def extract_keys(key_of: Callable[[UserRecord], UserKey], records: list[UserReco
     Raises:
         KeyExtractionError: `key_of` failed on one of them.
     """
-    at: Iterator[UserRecord] = iter(records)
+    iterator: Iterator[UserRecord] = iter(records)
     try:
-        keys = list(map(key_of, at))
+        keys = list(map(key_of, iterator))
     except KeyExtractionError:
         raise  # it names the step already
     except Exception as error:
-        raise KeyExtractionError.of(key_by, record_at(records, at)) from extraction_cause(key_by, error)
+        raise KeyExtractionError.of(key_by, record_at(records, iterator)) from extraction_cause(key_by, error)
     if len(keys) != len(records):  # to map, a StopIteration from within is the end of the records
-        raise KeyExtractionError.of(key_by, record_at(records, at)) from extraction_cause(key_by, StopIteration())
+        raise KeyExtractionError.of(key_by, record_at(records, iterator)) from extraction_cause(key_by, StopIteration())
     return keys
 
 

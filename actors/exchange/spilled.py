@@ -32,12 +32,12 @@ _BUFFER, _EVENT = 0, 1
 class SpillError(ExchangeError):
     """A spill file could not be written, or does not hold what was written."""
 
-    def __init__(self, path: str, found: str) -> None:
-        super().__init__(path, found)
-        self.path, self.found = path, found
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
 
     def __str__(self) -> str:
-        return f"spill file {self.path}: {self.found}; free space there, or set io.tmp.dirs to a larger disk"
+        return f"spill file {self.path}: {self.problem}; free space there, or set io.tmp.dirs to a larger disk"
 
 
 class SpillQueue:

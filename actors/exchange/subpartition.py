@@ -116,7 +116,7 @@ class Subpartition:
         place = self._place_of(barrier.checkpoint_id)
         if place is None:
             return ()
-        entries = [self._entries[at] for at in range(len(self._entries))]
+        entries = [self._entries[index] for index in range(len(self._entries))]
         self._entries.clear()
         for entry in (barrier, *entries[:place], *entries[place + 1 :]):
             self._entries.append(entry)

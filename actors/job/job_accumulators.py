@@ -69,9 +69,9 @@ class JobAccumulators:
             if known is None:
                 self._merged[name] = _Merged(owner, accumulator)
                 continue
-            found, wanted = type(accumulator), type(known.accumulator)
-            if (found.__module__, found.__qualname__) != (wanted.__module__, wanted.__qualname__):
-                failures.append(_conflict(name, found.__name__, owner, wanted.__name__, known.owner))
+            new_type, wanted = type(accumulator), type(known.accumulator)
+            if (new_type.__module__, new_type.__qualname__) != (wanted.__module__, wanted.__qualname__):
+                failures.append(_conflict(name, new_type.__name__, owner, wanted.__name__, known.owner))
                 continue
             try:
                 known.accumulator.merge(accumulator)
@@ -103,10 +103,10 @@ class JobAccumulators:
         return values
 
 
-def _conflict(name: str, found: str, owner: Owner, wanted: str, first: Owner) -> TaskFailure:
+def _conflict(name: str, type_name: str, owner: Owner, wanted: str, first: Owner) -> TaskFailure:
     message = (
-        f"accumulator {name!r} is of type {found} in {owner.task} and {wanted} in {first.task} ({first.call_site}): "
-        "what has one name is merged; rename one"
+        f"accumulator {name!r} is of type {type_name} in {owner.task} and {wanted} in {first.task} ({first.call_site})"
+        ": what has one name is merged; rename one"
     )
     return TaskFailure("TypeError", message, "", owner.vertex, owner.call_site)
 

@@ -130,7 +130,7 @@ class JobMaster:
             case SlotsGranted():
                 return self._scheduler.begin_whole("slots granted") if self.status is JobStatus.CREATED else []
             case SlotsRefused():
-                return self._scheduler.give_up_slots(event.found) if self.status is JobStatus.CREATED else []
+                return self._scheduler.give_up_slots(event.resources) if self.status is JobStatus.CREATED else []
             case CancelRequested():
                 return self._scheduler.cancel(event.by)
             case StopRequested():

@@ -121,9 +121,9 @@ class JobScheduler:
             self.life.enter(JobStatus.CREATED, cause)
         return [RequestSlots(required_slots(self.graph))]
 
-    def give_up_slots(self, found: str) -> list[Command]:
+    def give_up_slots(self, resources: str) -> list[Command]:
         """End a job that gets no slots; one that was rescaled goes on as it was."""
-        message = self.slots.refusal(len(required_slots(self.graph)), found, self.life.now_ms)
+        message = self.slots.refusal(len(required_slots(self.graph)), resources, self.life.now_ms)
         if (before := self._rescale.go_back()) is not None:
             request_id, former = before
             self._adopt(former)

@@ -93,16 +93,16 @@ def recover_or_start(
         start = replace(start, past=past)
     if not ledger.checkpoints:
         named = _named(graph.configuration, open_storage) if named is None else named
-        for one in named:  # the job counts on from its number, which may lie behind all that the claim reserved
-            if one.checkpoint_id >= ledger.next_number:
-                ledger.reserve(one.checkpoint_id + 1)
+        for checkpoint in named:  # the job counts on from its number, which may lie behind all that the claim reserved
+            if checkpoint.checkpoint_id >= ledger.next_number:
+                ledger.reserve(checkpoint.checkpoint_id + 1)
         start = replace(start, completed=named, next_number=ledger.next_number)
         return Beginning(_taken_over(start, "its beginning"), files, recovered)
     read, damaged = _counted(ledger, base, open_storage)
     if not read:
-        found = "; ".join(damaged)
+        problems = "; ".join(damaged)
         remedy = "start a new job from a savepoint, or from a copy of a checkpoint, with -s"
-        raise NoCheckpointError(base, f"none that can be read of those that count: {found}", remedy)
+        raise NoCheckpointError(base, f"none that can be read of those that count: {problems}", remedy)
     _sweep(storage, ledger, read, files, base)
     newest = tuple(read[: settings.retained])
     start = _taken_over(replace(start, completed=newest), f"checkpoint {newest[0].checkpoint_id}")
@@ -123,8 +123,8 @@ def _named(config: Mapping[str, Any], open_storage: OpenStorage) -> tuple[Comple
     path = Configuration.from_dict(config).get(options.RESTORE_PATH)
     if not path:
         return ()
-    found = read_manifest(path, open_at=open_storage)
-    return (CompletedCheckpoint(found.base, found.manifest, is_owned=False),)
+    checkpoint = read_manifest(path, open_at=open_storage)
+    return (CompletedCheckpoint(checkpoint.base, checkpoint.manifest, is_owned=False),)
 
 
 def _counted(ledger: Ledger, base: str, open_storage: OpenStorage) -> tuple[list[CompletedCheckpoint], tuple[str, ...]]:

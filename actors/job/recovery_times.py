@@ -50,19 +50,19 @@ def last_recovery(
     }
 
 
-def describe_recovery(found: Mapping[str, Any]) -> str:
+def describe_recovery(recovery: Mapping[str, Any]) -> str:
     """Describe a recovery in one line for people.
 
     >>> describe_recovery({"cancelled_ms": 210, "delayed_ms": 24_000, "deployed_ms": 900, "restored_ms": None,
     ...     "total_ms": None, "tasks": 2, "restored_bytes": 512})
     '2 tasks: cancelled 0.2 s, restart delay 24.0 s, deployed 0.9 s, restored 512 bytes ..., total ...'
     """
-    size = found["restored_bytes"]
+    size = recovery["restored_bytes"]
     amount = f"{size} bytes" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
     parts = [("cancelled", "cancelled_ms"), ("restart delay", "delayed_ms"), ("deployed", "deployed_ms"),
              (f"restored {amount}", "restored_ms"), ("total", "total_ms")]  # fmt: skip
-    spoken = [f"{what} {'...' if found[name] is None else f'{found[name] / 1000:.1f} s'}" for what, name in parts]
-    return f"{found['tasks']} tasks: {', '.join(spoken)}"
+    spoken = [f"{what} {'...' if recovery[name] is None else f'{recovery[name] / 1000:.1f} s'}" for what, name in parts]
+    return f"{recovery['tasks']} tasks: {', '.join(spoken)}"
 
 
 def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int | None:

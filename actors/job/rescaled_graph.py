@@ -28,8 +28,8 @@ def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
     chosen: dict[str, int] = {}
     for name, parallelism in wanted.items():
         if not isinstance(name, str) or type(parallelism) is not int:
-            found = f"found {name!r}: {parallelism!r}, wanted the name of an operator and its number of subtasks"
-            raise PlanError(found, "write it as in {'counts': 2}")
+            problem = f"found {name!r}: {parallelism!r}, wanted the name of an operator and its number of subtasks"
+            raise PlanError(problem, "write it as in {'counts': 2}")
         for vertex_id in _together(graph, _meant(graph, name)):
             known = chosen.setdefault(vertex_id, parallelism)
             if known != parallelism:
@@ -66,8 +66,8 @@ def _meant(graph: JobGraph, name: str) -> JobVertex:
         for node in vertex.operators:
             known |= {node.name, node.name.removeprefix("Source: ").removeprefix("Sink: ")}
         ids = (vertex.id, *(node.operator_id for node in vertex.operators))
-        named |= {one: vertex for one in known if one}
-        if name in known or (len(name) >= 4 and any(one.startswith(name) for one in ids)):
+        named |= {label: vertex for label in known if label}
+        if name in known or (len(name) >= 4 and any(node_id.startswith(name) for node_id in ids)):
             exact[vertex.id] = vertex
     if len(exact) == 1:
         return next(iter(exact.values()))

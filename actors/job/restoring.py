@@ -83,11 +83,13 @@ class Restoring:
     @cached_property
     def _downstream_of_redistributed(self) -> set[str]:
         """Return the ids of the vertices whose in-flight records are redistributed, and of those downstream of them."""
-        found: set[str] = set()
+        vertex_ids: set[str] = set()
         for vertex in self._graph.vertices:  # every producer before its consumers
-            if any(edge.source in found or self._records.is_redistributed(edge.dataset_id) for edge in vertex.inputs):
-                found.add(vertex.id)
-        return found
+            if any(
+                edge.source in vertex_ids or self._records.is_redistributed(edge.dataset_id) for edge in vertex.inputs
+            ):
+                vertex_ids.add(vertex.id)
+        return vertex_ids
 
     def _of(self, vertex: JobVertex, node: ChainedOperator) -> list[StoredSnapshot | None]:
         snapshots = self._redistributed.get(node.operator_id)
@@ -138,16 +140,16 @@ class Restoring:
 
 
 def _other_key_groups(written: OperatorManifest, vertex: JobVertex, node: ChainedOperator, what: str) -> RestoreError:
-    groups, one = written.max_parallelism, f"the keyed state of {node.name!r} in {what}"
+    groups, state_title = written.max_parallelism, f"the keyed state of {node.name!r} in {what}"
     if vertex.parallelism > groups:
         return RestoreError(
-            f"{vertex.name!r} has parallelism {vertex.parallelism}, and {one} is in {groups} key groups, of which each "
-            "subtask needs one",
+            f"{vertex.name!r} has parallelism {vertex.parallelism}, and {state_title} is in {groups} key groups, of "
+            "which each subtask needs one",
             f"lower its parallelism to {groups} or less: the number of key groups cannot change",
             node.call_site,
         )
     return RestoreError(
-        f"{one} is in {groups} key groups, and the job has {vertex.max_parallelism}",
+        f"{state_title} is in {groups} key groups, and the job has {vertex.max_parallelism}",
         f"set its max parallelism to {groups}, or leave it out: the number cannot change",
         node.call_site,
     )

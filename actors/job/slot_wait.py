@@ -31,7 +31,7 @@ class SlotRequest:
         """Return whether the slots should have been there by now."""
         return now_ms - self.asked_ms > self.timeout_ms
 
-    def refusal(self, required: int, found: str, now_ms: int) -> str:
+    def refusal(self, required: int, resources: str, now_ms: int) -> str:
         """Return the message for a request that is given up.
 
         >>> print(SlotRequest(500, 1_000).refusal(2, "one CPU", 1_600))
@@ -40,11 +40,11 @@ found: one CPU; lower the parallelism, add nodes, or raise slot.request.timeout
 
         Args:
             required: the number of slots.
-            found: the resources of the cluster.
+            resources: those of the cluster.
         """
         return (
             f"Could not allocate all required slots within timeout of {now_ms - self.asked_ms} ms. "
-            f"Slots required: {required}, slots allocated: 0; found: {found}; "
+            f"Slots required: {required}, slots allocated: 0; found: {resources}; "
             "lower the parallelism, add nodes, or raise slot.request.timeout"
         )
 

@@ -47,8 +47,8 @@ class SourceStops:
         self._stopped &= present.keys()
         if not self._satisfied:
             return []
-        found = _Consumers(self._attempts, self._satisfied)
-        unused = {v.id for v in self._attempts.graph.vertices if v.is_input and found.are_satisfied(v, 0)}
+        consumers = _Consumers(self._attempts, self._satisfied)
+        unused = {v.id for v in self._attempts.graph.vertices if v.is_input and consumers.are_satisfied(v, 0)}
         stopping = [
             e.attempt
             for e in self._attempts.live

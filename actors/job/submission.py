@@ -116,7 +116,7 @@ def read_submission(storage: Storage, job_id: str) -> Submission:
     if not positions:
         reason = f"is not stored in {storage.url}"
         newest = max(
-            filter(None, map(_CHECKPOINT.fullmatch, storage.list())), key=lambda found: int(found[2]), default=None
+            filter(None, map(_CHECKPOINT.fullmatch, storage.list())), key=lambda match: int(match[2]), default=None
         )
         path = f"{storage.url}/{newest[1]}" if newest else "the path of a checkpoint or savepoint"
         remedy = (
@@ -147,9 +147,9 @@ def _decoded(data: bytes, url: str, job_id: str) -> Submission:
     fields = json.loads(head)
     if fields.pop("format") != FORMAT:
         raise VersionMismatch("another format of stored jobs", f"format {FORMAT}", url, "")
-    wanted, found = fields.pop("crc32"), zlib.crc32(body)
-    if wanted != found:
-        raise DamagedFileError(url, "the bytes of the program", f"checksum {found:08x}", f"{wanted:08x}")
+    wanted, checksum = fields.pop("crc32"), zlib.crc32(body)
+    if wanted != checksum:
+        raise DamagedFileError(url, "the bytes of the program", f"checksum {checksum:08x}", f"{wanted:08x}")
     written = fields.pop("versions")
     different = [f"{name} {written[name]}, here {here}" for name, here in versions().items() if written[name] != here]
     if different:
@@ -161,8 +161,8 @@ def _decoded(data: bytes, url: str, job_id: str) -> Submission:
 
 
 def _positions(storage: Storage) -> list[int]:
-    found = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def _path(position: int) -> str:

@@ -26,7 +26,7 @@ class SlotsGranted:
 class SlotsRefused:
     """The cluster can never provide the slots, or provided only some; carries the resources that it has."""
 
-    found: str
+    resources: str
 
 
 @dataclass(frozen=True, slots=True)

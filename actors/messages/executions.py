@@ -49,8 +49,8 @@ class Execution:
     @property
     def stalled(self) -> str:
         """Return, for people, which function of it has not returned for long; "" where none is known of."""
-        found = self.metrics.get(STALLED)
-        return stalled_text(self.name, found) if found else ""
+        stall = self.metrics.get(STALLED)
+        return stalled_text(self.name, stall) if stall else ""
 
     def become(self, state: ExecutionState, now_ms: int, cause: str = "") -> None:
         """Change the state.

@@ -61,8 +61,8 @@ def read_history(storage: Storage) -> JobHistory:
         positions = _positions(storage)
         document = json.loads(storage.read(_path(positions[-1]))) if positions else {}
         exceptions = tuple(
-            ExceptionEntry(one["timestamp_ms"], one["task"], TaskFailure(**one["failure"]))
-            for one in document.get("exceptions", ())
+            ExceptionEntry(entry["timestamp_ms"], entry["task"], TaskFailure(**entry["failure"]))
+            for entry in document.get("exceptions", ())
         )
         return JobHistory(document.get("restarts", 0), document.get("attempt", 0), exceptions)
     except (StorageError, ValueError, KeyError, TypeError) as error:
@@ -75,8 +75,8 @@ def _plain(failure: TaskFailure) -> Mapping[str, object]:
 
 
 def _positions(storage: Storage) -> list[int]:
-    found = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (_NAME.fullmatch(path) for path in storage.list(FOLDER))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def _path(position: int) -> str:

@@ -58,9 +58,9 @@ please report it with its last moves: CREATED -> SCHEDULED at 7 (deployment)
         """Add the newest move, and forget the oldest one of more than `STORY_LENGTH`."""
         self._moves.append(Move(before, after, at_ms, cause))
 
-    def refusal(self, found: str, wanted: str, cause: str) -> IllegalTransition:
-        """Return the error for the move from `found` to `wanted`, which is not legal."""
-        return IllegalTransition(self.title, found, wanted, cause, tuple(self._moves))
+    def refusal(self, state: str, wanted: str, cause: str) -> IllegalTransition:
+        """Return the error for the move from `state` to `wanted`, which is not legal."""
+        return IllegalTransition(self.title, state, wanted, cause, tuple(self._moves))
 
 
 class IllegalTransition(RayflinkError):
@@ -68,22 +68,22 @@ class IllegalTransition(RayflinkError):
 
     Args:
         what: the machine, for people.
-        found: name of its state.
+        state: its name.
         wanted: name of the state that it cannot go to.
         cause: why it was asked for that; "" for unknown.
         story: its moves before, the oldest first.
     """
 
-    def __init__(self, what: str, found: str, wanted: str, cause: str = "", story: Iterable[Move] = ()) -> None:
+    def __init__(self, what: str, state: str, wanted: str, cause: str = "", story: Iterable[Move] = ()) -> None:
         story = tuple(story)
-        super().__init__(what, found, wanted, cause, story)
-        self.what, self.found, self.wanted, self.cause, self.story = what, found, wanted, cause, story
+        super().__init__(what, state, wanted, cause, story)
+        self.what, self.state, self.wanted, self.cause, self.story = what, state, wanted, cause, story
 
     def __str__(self) -> str:
         cause = f" ({self.cause})" if self.cause else ""
         story = f" with its last moves: {'; '.join(map(str, self.story))}" if self.story else ""
         return (
-            f"{self.what} cannot go from {self.found} to {self.wanted}{cause}; "
+            f"{self.what} cannot go from {self.state} to {self.wanted}{cause}; "
             f"this is a defect of the runtime, please report it{story}"
         )
 
@@ -91,13 +91,13 @@ class IllegalTransition(RayflinkError):
 class InvalidStart(RayflinkError):
     """A task was started that is not at its beginning."""
 
-    def __init__(self, task: str, found: str) -> None:
-        super().__init__(task, found)
-        self.task, self.found = task, found
+    def __init__(self, task: str, state: str) -> None:
+        super().__init__(task, state)
+        self.task, self.state = task, state
 
     def __str__(self) -> str:
         return (
-            f"Invalid state for beginning of operation of task {self.task}: found {self.found}, wanted CREATED; "
+            f"Invalid state for beginning of operation of task {self.task}: found {self.state}, wanted CREATED; "
             "this is a defect of the runtime, please report it"
         )
 

@@ -105,8 +105,8 @@ class LoadedProgram:
         with self._loading:
             graph = unpack(program) if self._graph is None else self._graph
             if graph.id != deployment.job_id:
-                found = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
-                raise TaskSubmissionError(deployment.title, found, DEFECT)
+                problem = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
+                raise TaskSubmissionError(deployment.title, problem, DEFECT)
             self._graph = graph
         partitioners = {edge.dataset_id: edge.partitioner for edge in graph.edges}
         outputs = tuple(replace(output, partitioner=partitioners[output.dataset]) for output in deployment.outputs)

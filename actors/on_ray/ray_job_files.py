@@ -74,8 +74,8 @@ class RayJobLog:
         """Return the lines that have come since the last call, in order of time."""
         lines: list[LogLine] = []
         while True:
-            found = _on_each_node(_pieces, self._read, self._namespace, self._job_id)
-            new = {piece.file: piece for piece in found}  # nodes of one machine may have one folder
+            pieces = _on_each_node(_pieces, self._read, self._namespace, self._job_id)
+            new = {piece.file: piece for piece in pieces}  # nodes of one machine may have one folder
             for piece in new.values():
                 self._read[piece.file] = piece.end
                 lines += lines_of(piece)
@@ -91,19 +91,19 @@ def _pieces(positions: Positions, namespace: str, job_id: str) -> list[Piece]:
     return read_pieces(job_folder(namespace, job_id), positions)
 
 
-def _on_each_node(read: Any, positions: Positions, *given: str) -> list[Any]:
+def _on_each_node(read: Any, positions: Positions, *arguments: str) -> list[Any]:
     """Read the files on each live node; one that dies meanwhile has no files any more."""
     function = ray.remote(num_cpus=0, max_retries=0)(read)
     calls = {}
     for node in ray.nodes():  # type: ignore[no-untyped-call]
         if node["Alive"]:
             there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            answer = function.options(scheduling_strategy=there).remote(positions, *given)
+            answer = function.options(scheduling_strategy=there).remote(positions, *arguments)
             calls[node["NodeID"]] = answer
-    found: list[Any] = []
+    results: list[Any] = []
     for node_id, answer in calls.items():
         try:
-            found += ray.get(answer, timeout=READ_TIMEOUT_S)
+            results += ray.get(answer, timeout=READ_TIMEOUT_S)
         except GetTimeoutError as error:
             raise ControlPlaneTimeout("files of jobs", f"node {node_id}", int(READ_TIMEOUT_S * 1000)) from error
         except RayError as error:
@@ -111,7 +111,7 @@ def _on_each_node(read: Any, positions: Positions, *given: str) -> list[Any]:
                 said = f"cannot be read from node {node_id}: {' '.join(str(error).split())}"
                 remedy = "every node must have the same rayflink as this one"
                 raise JobExecutionError("files", said, remedy) from error
-    return found
+    return results
 
 
 def _folder() -> Path:

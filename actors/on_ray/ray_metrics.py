@@ -65,6 +65,6 @@ def _record(sample: Sample) -> None:
         gauge.set(sample.value, dict(sample.labels))
     elif sample.name not in _refused:
         _refused.add(sample.name)
-        found = f"labels {sorted(sample.labels)}, and {sorted(keys)} elsewhere"
+        problem = f"labels {sorted(sample.labels)}, and {sorted(keys)} elsewhere"
         remedy = "give groups of one name the same variables"
-        log.warning("not reported to Prometheus: metric %s has %s; %s", sample.name, found, remedy)
+        log.warning("not reported to Prometheus: metric %s has %s; %s", sample.name, problem, remedy)

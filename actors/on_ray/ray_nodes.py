@@ -45,10 +45,10 @@ class NodeWatch:
             for node in sorted(nodes):
                 if self._silence.probed(node, self._reaches(node)):
                     host, port = self._address[node]
-                    found = (
+                    reason = (
                         f"its node {host} is lost: no process answered at port {port} {MOST_FAILURES} times in a row"
                     )
-                    self._lost(node, found)
+                    self._lost(node, reason)
 
     def _reaches(self, node: str) -> bool:
         if node not in self._address:

@@ -280,14 +280,14 @@ class SlotProcesses:
             self._waiting = left
             self._post(TaskGone(attempt, "it waited for a slot"))
 
-    def _node_lost(self, node: str, found: str) -> None:
-        log.warning("%s", found)
+    def _node_lost(self, node: str, reason: str) -> None:
+        log.warning("%s", reason)
         self._lost_nodes.add(node)
         for attempt, where in list(self.nodes.items()):
             actor = self.actors.get(attempt)
             if where == node and actor is not None:
                 self._dead.add(actor)
-                self._post(TaskGone(attempt, found))
+                self._post(TaskGone(attempt, reason))
 
     def _give_up_slots(self) -> None:
         for actor in self._slots.values():

@@ -249,8 +249,8 @@ def of_level(lines: Iterable[LogLine], least: str) -> list[LogLine]:
     chosen = []
     for line in lines:
         writer = (line.process, line.stream, line.vertex, line.subtask)
-        if found := _LEVEL[line.stream].match(line.text) if line.stream in _LEVEL else None:
-            levels[writer] = getattr(logging, found[1])
+        if match := _LEVEL[line.stream].match(line.text) if line.stream in _LEVEL else None:
+            levels[writer] = getattr(logging, match[1])
         if levels.get(writer, -1) >= wanted:
             chosen.append(line)
     return chosen

@@ -93,8 +93,8 @@ class FileCache:
         self._copying.start()
 
     def _copy_all(self, folder: Path, files: Mapping[str, str], copies: Mapping[str, Future[str]]) -> None:
-        for at, (name, path) in enumerate(files.items()):
-            target = folder / str(at) / os.path.basename(path)
+        for index, (name, path) in enumerate(files.items()):
+            target = folder / str(index) / os.path.basename(path)
             try:
                 self._copy(Path(path), target)
             except OSError as error:

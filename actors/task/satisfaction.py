@@ -18,10 +18,10 @@ class Satisfaction:
 
     def news(self) -> Iterator[OperatorsSatisfied]:
         """Return a report of those that are satisfied since the last call, if any."""
-        found = self._chain.newly_satisfied()
-        if found:
+        indices = self._chain.newly_satisfied()
+        if indices:
             operators = self._deployment.operators
-            yield OperatorsSatisfied(self._deployment.attempt, tuple(operators[index].operator_id for index in found))
+            yield OperatorsSatisfied(self._deployment.attempt, tuple(operators[index].operator_id for index in indices))
             if self._source is not None and self._chain.is_satisfied():
                 self._source.stop()
 

@@ -43,10 +43,10 @@ class StepWatch:
         since = self._since
         if since is None or self._now() - since < STALLED_AFTER_S:
             return None
-        operator, at = running_code(sys._current_frames().get(self._thread))
+        operator, place = running_code(sys._current_frames().get(self._thread))
         if self._since != since:  # it has returned meanwhile
             return None
-        return {"operator": operator, "at": at, "ms": int((self._now() - since) * 1000)}
+        return {"operator": operator, "at": place, "ms": int((self._now() - since) * 1000)}
 
 
 def running_code(frame: FrameType | None) -> tuple[str, str]:
@@ -55,14 +55,14 @@ def running_code(frame: FrameType | None) -> tuple[str, str]:
     Args:
         frame: the innermost of the thread.
     """
-    operator = at = ""
+    operator = place = ""
     for outer in _outwards(frame):
-        if not at and is_of_program(outer):
-            at = f"{outer.f_code.co_filename}:{outer.f_lineno} in {outer.f_code.co_name}"
+        if not place and is_of_program(outer):
+            place = f"{outer.f_code.co_filename}:{outer.f_lineno} in {outer.f_code.co_name}"
         if not operator and outer.f_code.co_varnames[:1] == ("self",):
             method_of = outer.f_locals.get("self")
             operator = str(method_of.ctx.operator_name) if isinstance(method_of, Operator) else ""
-    return operator, at
+    return operator, place
 
 
 def _outwards(frame: FrameType | None) -> Iterator[FrameType]:

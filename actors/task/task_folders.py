@@ -59,9 +59,9 @@ def remove_folders(job_id: str, config: Mapping[str, Any], *, copies: bool, with
     disks = {*(get(options.ROCKSDB_DIRS) or ()), *(get(options.TMP_DIRS) or (tempfile.gettempdir(),))}
     deadline = time.monotonic() + within_s
     while True:
-        found = [folder for disk in disks for folder in _folders(Path(disk), f"rayflink-{job_id}-")]
+        folders = [folder for disk in disks for folder in _folders(Path(disk), f"rayflink-{job_id}-")]
         left = [
-            str(folder) for folder in found if (copies or folder.name != _copies_of(job_id)) and not _remove(folder)
+            str(folder) for folder in folders if (copies or folder.name != _copies_of(job_id)) and not _remove(folder)
         ]
         if not left or time.monotonic() >= deadline:
             return left

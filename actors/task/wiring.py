@@ -113,9 +113,9 @@ def _make(folder: Path) -> None:
     try:
         make_private(folder)
     except OSError as error:
-        found = f"{str(folder.parent)!r} ({error.strerror or error})"
+        value = f"{str(folder.parent)!r} ({error.strerror or error})"
         remedy = "set it to folders that tasks may write to on every node, or leave it out"
-        raise ConfigError(options.TMP_DIRS.key, found, "a folder in which a folder can be made", remedy) from error
+        raise ConfigError(options.TMP_DIRS.key, value, "a folder in which a folder can be made", remedy) from error
 
 
 def make_gate(deployment: TaskDeployment, settings: TaskSettings, clock: Monotonic) -> InputGate:
@@ -143,8 +143,8 @@ def assign_buffers(deployment: TaskDeployment, writers: list[RecordWriter], gate
     shares = share_out(total, wanted)
     for partition, share in zip(partitions, shares, strict=False):
         partition.limits = replace(partition.limits, total=share, per_channel=min(partition.limits.per_channel, share))
-    for at, name in enumerate(floating, start=len(partitions)):
-        gate.lend(name, shares[at] - wanted[at][0])
+    for index, name in enumerate(floating, start=len(partitions)):
+        gate.lend(name, shares[index] - wanted[index][0])
 
 
 def make_chain(

@@ -135,14 +135,14 @@ class JobHandle:
             remedy = "values that are collected must come through pickle in every process; give their class __reduce__"
             raise JobExecutionError(self.job_id, reason, remedy) from error
 
-    def _ask(self, what: str, *given: object, timeout_s: float | None = None) -> Any:
+    def _ask(self, what: str, *arguments: object, timeout_s: float | None = None) -> Any:
         """Return the answer of a coordinator, which may be lost and come back meanwhile."""
         wait_s = self._ask_timeout_s if timeout_s is None else timeout_s
         lost_at: float | None = None
         while True:
             started = time.monotonic()
             try:
-                return ray.get(getattr(self._coordinator, what).remote(*given), timeout=wait_s)
+                return ray.get(getattr(self._coordinator, what).remote(*arguments), timeout=wait_s)
             except GetTimeoutError as error:
                 if not _comes_back(lost_at):
                     waited = int((time.monotonic() - started) * 1000)

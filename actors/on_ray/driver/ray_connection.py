@@ -133,9 +133,9 @@ def admitted(address: str) -> bool:
     except AuthenticationError as error:
         if mode.lower() == "token":
             raise ConfigError("RAY_AUTH_TOKEN", f"a token that the cluster at {address} refuses", *_TOKEN) from error
-        found = f"{mode or 'no value'}, but the cluster at {address} requires its token"
+        value = f"{mode or 'no value'}, but the cluster at {address} requires its token"
         remedy = f"export RAY_AUTH_MODE=token; {_TOKEN[1]}"
-        raise ConfigError("RAY_AUTH_MODE", found, "token", remedy) from error
+        raise ConfigError("RAY_AUTH_MODE", value, "token", remedy) from error
     except RpcError:
         return False
     return True
@@ -214,9 +214,9 @@ def _holds_data(namespace: str) -> bool:
     return any(name.endswith(("/cache", "_SPARK_MASTER")) or "/frames/" in name for name in names)
 
 
-def _no_cluster(found: str) -> ConfigError:
+def _no_cluster(value: str) -> ConfigError:
     remedy = "start that cluster, or unset RAY_ADDRESS to run on this machine"
-    return ConfigError("RAY_ADDRESS", found, "the address of a running cluster", remedy)
+    return ConfigError("RAY_ADDRESS", value, "the address of a running cluster", remedy)
 
 
 def _init(namespace: str, **how: Any) -> None:

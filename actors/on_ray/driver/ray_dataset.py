@@ -34,9 +34,9 @@ WAITS_S = 5.0
 def ensure_dataset(dataset: Any) -> None:
     """Check the type of a Dataset, or raise TypeMismatch."""
     if not isinstance(dataset, ray.data.Dataset):
-        found = f"{type(dataset).__name__} {shorten(dataset, 80)}"
+        actual = f"{type(dataset).__name__} {shorten(dataset, 80)}"
         remedy = "give what ray.data.read_parquet, ray.data.from_arrow and the like return"
-        raise TypeMismatch("the table for a stream", "", found, "a ray.data.Dataset", remedy, call_site())
+        raise TypeMismatch("the table for a stream", "", actual, "a ray.data.Dataset", remedy, call_site())
 
 
 def written(dataset: Any, store: FrameStore) -> FrameSource:
@@ -121,11 +121,11 @@ def _schema_of(part_rows: list[dict[str, Any]]) -> pyarrow.Schema:
     """Return the schema of all blocks; that of the first where they have none in common, which a stream accepts."""
     import pyarrow
 
-    found = [pyarrow.ipc.read_schema(pyarrow.py_buffer(row["schema"])) for row in part_rows]
+    schemas = [pyarrow.ipc.read_schema(pyarrow.py_buffer(row["schema"])) for row in part_rows]
     try:
-        return joined(found, is_open=True) if found else pyarrow.schema([])
+        return joined(schemas, is_open=True) if schemas else pyarrow.schema([])
     except (TypeError, ValueError):
-        return found[0]
+        return schemas[0]
 
 
 class FrameDatasource(Datasource):

@@ -58,9 +58,9 @@ class FrameKeeper:
         if self._kept is None or (partition, attempt) in self._kept:
             self._blocks.setdefault((partition, attempt), {})[number] = ray.put(block)
 
-    def keep(self, kept: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    def keep(self, part_keys: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """Keep the blocks of these (partition, attempt) only, and return how many blocks each of them has."""
-        self._kept = frozenset(kept)
+        self._kept = frozenset(part_keys)
         self._blocks = {part_key: blocks for part_key, blocks in self._blocks.items() if part_key in self._kept}
         return {part_key: len(blocks) for part_key, blocks in self._blocks.items()}
 
@@ -215,12 +215,12 @@ class RayFrames:
 
     def _all(self) -> list[RayActor]:
         """Return the actors that exist."""
-        found = []
-        for one in ray.util.list_named_actors(all_namespaces=True):
-            if one["namespace"] == self._namespace and one["name"].startswith(self._name):
+        keepers = []
+        for entry in ray.util.list_named_actors(all_namespaces=True):
+            if entry["namespace"] == self._namespace and entry["name"].startswith(self._name):
                 with suppress(FrameLost):  # it has ended since the list was made
-                    found.append(self._keeper(one["name"]))
-        return found
+                    keepers.append(self._keeper(entry["name"]))
+        return keepers
 
     def _keeper(self, name: str, makes_on: str = "") -> RayActor:
         """Return the actor of that name.
