@@ -15,7 +15,7 @@ from .rules.push_projection_into_scan import columns_of
 def parts_of(condition: Expr) -> list[Expr]:
     """Return the conditions that are joined by AND; none for TRUE."""
     if isinstance(condition, Call) and condition.function.name == "AND":
-        return [part for one in condition.args for part in parts_of(one)]
+        return [part for arg in condition.args for part in parts_of(arg)]
     if isinstance(condition, Literal) and condition.value is True:
         return []
     return [condition]
@@ -49,13 +49,13 @@ def filtered(relation: Relation, parts: Sequence[Expr]) -> Relation:
 
 def reads_only(expr: Expr, columns: Iterable[int]) -> bool:
     """Return whether it reads no other columns, and some."""
-    found = set(columns_of(expr))
-    return bool(found) and found <= set(columns)
+    indexes = set(columns_of(expr))
+    return bool(indexes) and indexes <= set(columns)
 
 
 def is_movable(expr: Expr) -> bool:
     """Return whether it gives the same wherever it is computed."""
-    return all(one.function.is_deterministic for one in expr.walk() if isinstance(one, Call))
+    return all(part.function.is_deterministic for part in expr.walk() if isinstance(part, Call))
 
 
 __all__ = ["all_of", "always", "filtered", "is_movable", "parts_of", "reads_only"]

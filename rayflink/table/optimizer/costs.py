@@ -36,13 +36,13 @@ class Costs:
 
     def of(self, step: ShownStep) -> Cost:
         """Return a guess for a step."""
-        found = self._known.get(id(step))
-        if found is None:
-            found = self._known[id(step)] = self._guessed(step)
-        return found
+        cost = self._known.get(id(step))
+        if cost is None:
+            cost = self._known[id(step)] = self._guessed(step)
+        return cost
 
     def _guessed(self, step: ShownStep) -> Cost:
-        below = [self.of(one) for one in step.inputs]
+        below = [self.of(child) for child in step.inputs]
         plan, kind = step.relation, step.text.partition("(")[0]
         if kind == "Exchange" or kind.startswith("Local"):
             plan, rowcount = step.inputs[0].relation, below[0].rowcount  # gives what comes
@@ -51,32 +51,32 @@ class Costs:
         row = width(plan.schema, self.estimates.of(plan).columns)
         moved = rowcount * row if kind == "Exchange" else 0.0
         read = rowcount * row if isinstance(plan, Scan) and not below else 0.0
-        kept = 0.0
+        memory = 0.0
         if kind.startswith(("Global", "Sort", "WindowAggregate", "GroupAggregate")):
-            kept = rowcount * row
+            memory = rowcount * row
         elif isinstance(plan, BroadcastJoin):
-            kept = self.estimates.bytes(plan.inputs[plan.small])
+            memory = self.estimates.bytes(plan.inputs[plan.small])
         elif isinstance(plan, KeyedJoin):
-            kept = sum(self.estimates.bytes(side) for side in plan.inputs)
+            memory = sum(self.estimates.bytes(side) for side in plan.inputs)
         own = 0.0 if isinstance(plan, Union) else rowcount
         return Cost(
-            rowcount, own + sum(one.rows for one in below), own + sum(one.cpu for one in below),
-            read + sum(one.io for one in below), moved + sum(one.network for one in below),
-            kept + sum(one.memory for one in below),
+            rowcount, own + sum(cost.rows for cost in below), own + sum(cost.cpu for cost in below),
+            read + sum(cost.io for cost in below), moved + sum(cost.network for cost in below),
+            memory + sum(cost.memory for cost in below),
         )  # fmt: skip
 
 
 def statistics_text(plans: Sequence[Relation], estimates: Estimates) -> str:
     """Return the statistics of the tables in plans, each table once."""
     lines: dict[str, None] = {}
-    for scan in (one for plan in plans for one in plan.walk() if isinstance(one, Scan)):
-        found, name = estimates.statistics_of(scan), ".".join(scan.path)
-        if found is None:
+    for scan in (relation for plan in plans for relation in plan.walk() if isinstance(relation, Scan)):
+        statistics, name = estimates.statistics_of(scan), ".".join(scan.path)
+        if statistics is None:
             lines[f"{name}: nothing is known"] = None
             continue
-        lines[f"{name}: {found.rows:.0f} rows ({found.how})"] = None
+        lines[f"{name}: {statistics.rows:.0f} rows ({statistics.how})"] = None
         for column in scan.names:
-            described = str(found.columns.get(column, ""))
+            described = str(statistics.columns.get(column, ""))
             if described:
                 lines[f"  {scan.path[-1]}.{column}: {described}"] = None
     return "\n".join(lines) or "No tables are read."

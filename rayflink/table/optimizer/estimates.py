@@ -63,9 +63,9 @@ class Estimate:
     columns: tuple[ColumnStatistics, ...]
     is_known: bool = True
 
-    def distinct(self, at: int) -> float:
+    def distinct(self, index: int) -> float:
         """Return the estimated number of values of a column."""
-        known = self.columns[at].distinct
+        known = self.columns[index].distinct
         return max(1.0, min(self.rows, self.rows / FEWER if known is None else known))
 
 
@@ -78,36 +78,36 @@ class Estimates:
 
     def of(self, plan: Relation) -> Estimate:
         """Return a guess for a relation."""
-        found = self._known.get(id(plan))
-        if found is None:
-            found = self._known[id(plan)] = plan, self._estimate(plan)
-        return found[1]
+        entry = self._known.get(id(plan))
+        if entry is None:
+            entry = self._known[id(plan)] = plan, self._estimate(plan)
+        return entry[1]
 
     def bytes(self, plan: Relation) -> float:
         """Return the estimated size of all rows."""
-        found = self.of(plan)
-        return found.rows * width(plan.schema, found.columns)
+        estimate = self.of(plan)
+        return estimate.rows * width(plan.schema, estimate.columns)
 
     def of_pairs(self, left: Estimate, right: Estimate, pairs: Sequence[Pair]) -> float:
         """Return the share of pairs of rows with these equal values; a key of several columns counts as one value."""
         if not pairs:
             return 1.0
-        found = prod(self._of_pair(left, right, pair) for pair in pairs)
-        return max(found, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else found
+        share = prod(self._of_pair(left, right, pair) for pair in pairs)
+        return max(share, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else share
 
     def statistics_of(self, scan: Scan) -> TableStatistics | None:
         """Return the statistics of a table; None: it has none."""
-        found = self._statistics.get(id(scan))
-        if found is None:
-            found = self._statistics[id(scan)] = scan, scan.source.statistics()
-        return found[1]
+        entry = self._statistics.get(id(scan))
+        if entry is None:
+            entry = self._statistics[id(scan)] = scan, scan.source.statistics()
+        return entry[1]
 
     @staticmethod
     def _of_pair(left: Estimate, right: Estimate, pair: Pair) -> float:
         sides = ((left, pair.left), (right, pair.right))
-        most = max(one.distinct(expr.index) if isinstance(expr, Column) else max(1.0, one.rows / FEWER)
-                   for one, expr in sides)  # fmt: skip
-        nulls = [one.columns[expr.index].nulls or 0.0 for one, expr in sides if isinstance(expr, Column)]
+        most = max(estimate.distinct(expr.index) if isinstance(expr, Column) else max(1.0, estimate.rows / FEWER)
+                   for estimate, expr in sides)  # fmt: skip
+        nulls = [estimate.columns[expr.index].nulls or 0.0 for estimate, expr in sides if isinstance(expr, Column)]
         return prod((1 - share for share in nulls), start=1.0) / most
 
     # relations
@@ -153,16 +153,15 @@ class Estimates:
                 assert_never(node)
 
     def _scan(self, plan: Scan) -> Estimate:
-        found = self.statistics_of(plan)
-        if found is None:
+        statistics = self.statistics_of(plan)
+        if statistics is None:
             return Estimate(UNKNOWN_ROWS, tuple(NOTHING for _ in plan.schema), False)
-        columns = (found.columns.get(one.name, NOTHING) for one in plan.schema)
-        return Estimate(found.rows, tuple(_with_distinct(one, kind.type) for one, kind in zip(columns, plan.schema,
-                                                                                            strict=True)))  # fmt: skip
+        columns = (_with_distinct(statistics.columns.get(column.name, NOTHING), column.type) for column in plan.schema)
+        return Estimate(statistics.rows, tuple(columns))
 
     def _values(self, plan: Values) -> Estimate:
-        columns = [ColumnStatistics(distinct=float(len({repr(row[at]) for row in plan.rows})))
-                   for at in range(len(plan.schema))]  # fmt: skip
+        columns = [ColumnStatistics(distinct=float(len({repr(row[index]) for row in plan.rows})))
+                   for index in range(len(plan.schema))]  # fmt: skip
         return Estimate(float(len(plan.rows)), tuple(columns))
 
     def _filter(self, plan: Filter) -> Estimate:
@@ -172,7 +171,7 @@ class Estimates:
 
     def _project(self, plan: Project) -> Estimate:
         below = self.of(plan.input)
-        columns = (below.columns[one.index] if isinstance(one, Column) else NOTHING for one in plan.exprs)
+        columns = (below.columns[expr.index] if isinstance(expr, Column) else NOTHING for expr in plan.exprs)
         return replace(below, columns=tuple(columns))
 
     def _window_table(self, plan: WindowTable) -> Estimate:
@@ -182,7 +181,7 @@ class Estimates:
 
     def _aggregate(self, plan: GroupAggregate | WindowAggregate) -> Estimate:
         below = self.of(plan.input)
-        keys = tuple(below.columns[at] for at in plan.grouping)
+        keys = tuple(below.columns[index] for index in plan.grouping)
         return replace(below, rows=self.groups(plan), columns=_wider(keys, plan))
 
     def _lookup_join(self, plan: LookupJoin) -> Estimate:
@@ -203,19 +202,19 @@ class Estimates:
         below = self.of(plan.input)
         if not plan.grouping and isinstance(plan, GroupAggregate):
             return 1.0
-        if isinstance(plan, WindowAggregate) or any(below.columns[at].distinct is None for at in plan.grouping):
+        if isinstance(plan, WindowAggregate) or any(below.columns[index].distinct is None for index in plan.grouping):
             return max(1.0, below.rows / FEWER)
-        return min(max(1.0, below.rows), prod(below.distinct(at) for at in plan.grouping))
+        return min(max(1.0, below.rows), prod(below.distinct(index) for index in plan.grouping))
 
     def knows_groups(self, plan: GroupAggregate) -> bool:
         """Return whether how many groups there are is from tables."""
         below = self.of(plan.input)
-        return below.is_known and all(below.columns[at].distinct is not None for at in plan.grouping)
+        return below.is_known and all(below.columns[index].distinct is not None for index in plan.grouping)
 
     def _union(self, plan: Union) -> Estimate:
-        sides = [self.of(one) for one in plan.sources]
+        sides = [self.of(source) for source in plan.sources]
         columns = tuple(NOTHING for _ in plan.schema)
-        return Estimate(sum(one.rows for one in sides), columns, all(one.is_known for one in sides))
+        return Estimate(sum(side.rows for side in sides), columns, all(side.is_known for side in sides))
 
     def _sort(self, plan: Sort) -> Estimate:
         below = self.of(plan.input)
@@ -224,27 +223,27 @@ class Estimates:
 
     def _rank(self, plan: Rank) -> Estimate:
         below = self.of(plan.input)
-        keys = prod((below.distinct(at) for at in plan.partition), start=1.0)
+        keys = prod((below.distinct(index) for index in plan.partition), start=1.0)
         rows = below.rows if plan.last is None else min(below.rows, keys * (plan.last - plan.first + 1))
         return replace(below, rows=rows, columns=_wider(below.columns, plan))
 
     def _unnest(self, plan: Unnest) -> Estimate:
         below = self.of(plan.input)
-        return replace(below, columns=_wider(tuple(below.columns[at] for at in plan.kept), plan))
+        return replace(below, columns=_wider(tuple(below.columns[index] for index in plan.kept), plan))
 
     def _written_join(self, plan: Join) -> Estimate:
-        found = equalities(plan)
-        return self._joined(plan, found.pairs, found.rest)
+        condition = equalities(plan)
+        return self._joined(plan, condition.pairs, condition.rest)
 
     def _keyed_join(self, plan: KeyedJoin) -> Estimate:
         keys = zip(plan.keys.left, plan.keys.right, plan.keys.nulls_match, strict=True)
-        pairs = [Pair(plan.left.column(one), plan.right.column(other), nulls) for one, other, nulls in keys]
+        pairs = [Pair(plan.left.column(left), plan.right.column(right), nulls) for left, right, nulls in keys]
         return self._joined(plan, pairs, () if plan.condition is None else parts_of(plan.condition))
 
     def _joined(self, plan: Join | KeyedJoin, pairs: Sequence[Pair], rest: Sequence[Expr]) -> Estimate:
         left, right = self.of(plan.left), self.of(plan.right)
         columns, kind, is_known = (*left.columns, *right.columns), plan.kind, left.is_known and right.is_known
-        share = self.of_pairs(left, right, pairs) * prod((selectivity(one, columns) for one in rest), start=1.0)
+        share = self.of_pairs(left, right, pairs) * prod((selectivity(part, columns) for part in rest), start=1.0)
         if kind.is_of_left:
             met = min(1.0, right.rows * share)
             rows = left.rows * (met if kind is JoinKind.SEMI else 1 - met)
@@ -254,10 +253,10 @@ class Estimates:
         return Estimate(max(rows, right.rows) if kind.keeps_right else rows, columns, is_known)
 
     def _as_below(self, plan: Relation) -> Estimate:
-        below = [self.of(one) for one in plan.inputs]
+        below = [self.of(child) for child in plan.inputs]
         columns = below[0].columns if len(below) == 1 else ()
-        rows = sum(one.rows for one in below)
-        return Estimate(rows, _wider(columns[: len(plan.schema)], plan), all(one.is_known for one in below))
+        rows = sum(estimate.rows for estimate in below)
+        return Estimate(rows, _wider(columns[: len(plan.schema)], plan), all(estimate.is_known for estimate in below))
 
 
 def _wider(columns: tuple[ColumnStatistics, ...], plan: Relation) -> tuple[ColumnStatistics, ...]:
@@ -265,18 +264,18 @@ def _wider(columns: tuple[ColumnStatistics, ...], plan: Relation) -> tuple[Colum
     return (*columns, *(NOTHING for _ in range(len(plan.schema) - len(columns))))
 
 
-def _with_distinct(one: ColumnStatistics, kind: DataType) -> ColumnStatistics:
+def _with_distinct(column: ColumnStatistics, kind: DataType) -> ColumnStatistics:
     """Whole numbers have no more values than there are from the least to the greatest."""
-    if kind.root not in INTEGERS or one.low is None or one.high is None:
-        return one
-    most = one.high - one.low + 1
-    return replace(one, distinct=most if one.distinct is None else min(most, one.distinct))
+    if kind.root not in INTEGERS or column.low is None or column.high is None:
+        return column
+    most = column.high - column.low + 1
+    return replace(column, distinct=most if column.distinct is None else min(most, column.distinct))
 
 
 def width(schema: Schema, columns: Sequence[ColumnStatistics] = ()) -> float:
     """Bytes of a row."""
-    known = [one.width or 0.0 for one in columns] or [0.0] * len(schema)
-    return sum(max(_bytes(one.type), least) for one, least in zip(schema, known, strict=True))
+    known = [column.width or 0.0 for column in columns] or [0.0] * len(schema)
+    return sum(max(_bytes(column.type), least) for column, least in zip(schema, known, strict=True))
 
 
 def _bytes(kind: DataType) -> float:

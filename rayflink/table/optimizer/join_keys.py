@@ -45,11 +45,11 @@ def equalities(join: Join) -> Equalities:
     pairs: list[Pair] = []
     rest: list[Expr] = []
     for part in parts_of(join.condition):
-        found = _pair(part, join)
-        if found is None:
+        pair = _pair(part, join)
+        if pair is None:
             rest.append(part)
         else:
-            pairs.append(found)
+            pairs.append(pair)
     return Equalities(tuple(pairs), tuple(rest))
 
 
@@ -58,54 +58,56 @@ def _pair(part: Expr, join: Join) -> Pair | None:
         return None
     own = range(join.width)
     other = range(join.width, join.width + len(join.right.schema))
-    places = {at: number for number, at in enumerate(other)}
-    one, two = part.args
-    if reads_only(two, own) and reads_only(one, other):
-        one, two = two, one
-    if not (reads_only(one, own) and reads_only(two, other)) or _type_of(one, two) is None:
+    places = {index: number for number, index in enumerate(other)}
+    left, right = part.args
+    if reads_only(right, own) and reads_only(left, other):
+        left, right = right, left
+    if not (reads_only(left, own) and reads_only(right, other)) or _type_of(left, right) is None:
         return None
-    return Pair(one, moved(two, places), part.function.name != "=")
+    return Pair(left, moved(right, places), part.function.name != "=")
 
 
-def _type_of(one: Expr, two: Expr) -> object:
-    kind = common_type([one.type, two.type])
+def _type_of(left: Expr, right: Expr) -> object:
+    kind = common_type([left.type, right.type])
     return None if kind is None or kind.root in (Root.MAP, Root.MULTISET, Root.ROW, Root.ARRAY) else kind
 
 
 def keyed(join: Join, pairs: Sequence[Pair], rest: Sequence[Expr]) -> KeyedJoin:
     """Return the join by these keys; it may have more columns, see `as_before`."""
-    left, left_keys = _with_keys(join.left, [one.left for one in pairs], [one.right for one in pairs])
-    right, right_keys = _with_keys(join.right, [one.right for one in pairs], [one.left for one in pairs])
+    left, left_keys = _with_keys(join.left, [pair.left for pair in pairs], [pair.right for pair in pairs])
+    right, right_keys = _with_keys(join.right, [pair.right for pair in pairs], [pair.left for pair in pairs])
     shift = len(left.schema) - join.width
-    places = {at: at + (shift if at >= join.width else 0) for at in range(join.width + len(join.right.schema))}
+    places = {
+        index: index + (shift if index >= join.width else 0) for index in range(join.width + len(join.right.schema))
+    }
     condition = all_of([moved(part, places) for part in rest])
-    keys = Keys(left_keys, right_keys, tuple(one.nulls_match for one in pairs))
+    keys = Keys(left_keys, right_keys, tuple(pair.nulls_match for pair in pairs))
     schema = joined_schema(left.schema, right.schema, join.kind)
     return KeyedJoin(schema, left, right, join.kind, keys, condition, place=join.place)
 
 
-def as_before(join: Join, made: KeyedJoin) -> Relation:
+def as_before(join: Join, keyed_join: KeyedJoin) -> Relation:
     """Return the columns of a join as they were before columns were added for its keys."""
-    if len(made.schema) == len(join.schema):
-        return made
-    shift = len(made.left.schema) - join.width
-    places = [at + (shift if at >= join.width else 0) for at in range(len(join.schema))]
-    return Project(join.schema, made, tuple(made.column(at) for at in places))
+    if len(keyed_join.schema) == len(join.schema):
+        return keyed_join
+    shift = len(keyed_join.left.schema) - join.width
+    places = [index + (shift if index >= join.width else 0) for index in range(len(join.schema))]
+    return Project(join.schema, keyed_join, tuple(keyed_join.column(index) for index in places))
 
 
 def _with_keys(side: Relation, own: Sequence[Expr], others: Sequence[Expr]) -> tuple[Relation, tuple[int, ...]]:
     """Return a side with a column for each key, and their numbers."""
-    exprs: list[Expr] = [side.column(at) for at in range(len(side.schema))]
+    exprs: list[Expr] = [side.column(index) for index in range(len(side.schema))]
     schema = list(side.schema)
     numbers: list[int] = []
-    for one, other in zip(own, others, strict=True):
-        kind = common_type([one.type, other.type])
+    for key, other in zip(own, others, strict=True):
+        kind = common_type([key.type, other.type])
         assert kind is not None
-        if isinstance(one, Column) and one.type.to_arrow() == kind.to_arrow():
-            numbers.append(one.index)
+        if isinstance(key, Column) and key.type.to_arrow() == kind.to_arrow():
+            numbers.append(key.index)
             continue
-        wanted = kind.as_nullable(one.type.is_nullable)
-        value = one if one.type.to_arrow() == kind.to_arrow() else cast(one, wanted)
+        wanted = kind.as_nullable(key.type.is_nullable)
+        value = key if key.type.to_arrow() == kind.to_arrow() else cast(key, wanted)
         numbers.append(len(exprs))
         schema.append(Attribute(f"$key{len(exprs)}", wanted))
         exprs.append(value)

@@ -51,21 +51,25 @@ class PlannerConfig:
             ConfigError: there is a rule of that name, or none of the other's, or no such phase; or several places.
         """
         name = self._new_name(rule)
-        given = [one for one in (phase, before, after) if one is not None]
-        if len(given) > 1:
-            raise ConfigError(_KEY, ", ".join(map(str, given)), "one place", f"add {name!r} by phase, before or after")
+        arguments = [argument for argument in (phase, before, after) if argument is not None]
+        if len(arguments) > 1:
+            raise ConfigError(
+                _KEY, ", ".join(map(str, arguments)), "one place", f"add {name!r} by phase, before or after"
+            )
         if before is None and after is None:
             chosen = LOGICAL if phase is None else phase
             if chosen not in self._phases:
                 raise ConfigError(_KEY, chosen, f"a phase: {', '.join(PHASES)}", "correct the name of the phase")
             return self._with({**self._phases, chosen: (*self._phases[chosen], rule)}, rule)
         beside = str(before or after)
-        places = [(phase, at) for phase, rules in self._phases.items() for at in self._places(beside, rules)]
+        places = [
+            (phase, position) for phase, rules in self._phases.items() for position in self._places(beside, rules)
+        ]
         if not places:
             raise self._unknown(beside)
-        chosen, at = places[0] if after is None else places[-1]
-        rules, at = self._phases[chosen], at + (after is not None)
-        return self._with({**self._phases, chosen: (*rules[:at], rule, *rules[at:])}, rule)
+        chosen, position = places[0] if after is None else places[-1]
+        rules, position = self._phases[chosen], position + (after is not None)
+        return self._with({**self._phases, chosen: (*rules[:position], rule, *rules[position:])}, rule)
 
     def replace_rule(self, name: str, rule: OwnRule) -> PlannerConfig:
         """Return the same with a rule in the place of another, wherever that is applied.
@@ -77,7 +81,7 @@ class PlannerConfig:
         if name_of(rule) != name:
             self._new_name(rule)
         changed = {
-            phase: tuple(rule if name_of(one) == name else one for one in rules)
+            phase: tuple(rule if name_of(candidate) == name else candidate for candidate in rules)
             for phase, rules in self._phases.items()
         }
         return self._with(changed, rule)
@@ -89,9 +93,11 @@ class PlannerConfig:
             ConfigError: there is none of that name, or queries cannot be run without it.
         """
         self._check(name)
-        if name in NEEDED and any(name_of(one) == name and one not in self._own for one in self._all()):
+        if name in NEEDED and any(name_of(rule) == name and rule not in self._own for rule in self._all()):
             raise ConfigError(_KEY, name, "a rule that can be left out", "replace it: without it queries are errors")
-        changed = {phase: tuple(one for one in rules if name_of(one) != name) for phase, rules in self._phases.items()}
+        changed = {
+            phase: tuple(rule for rule in rules if name_of(rule) != name) for phase, rules in self._phases.items()
+        }
         return replace(self, _phases=changed)
 
     def rule_names(self, is_batch: bool = True) -> dict[str, tuple[str, ...]]:
@@ -103,17 +109,17 @@ class PlannerConfig:
 
     def rules(self, phase: str) -> tuple[tuple[Rule, bool], ...]:
         """Return the rules of a phase, and whether each is one of one's own."""
-        return tuple((one, one in self._own) for one in self._phases[phase])
+        return tuple((rule, rule in self._own) for rule in self._phases[phase])
 
     def _with(self, phases: Mapping[str, tuple[Rule, ...]], rule: OwnRule) -> PlannerConfig:
         return replace(self, _phases=phases, _own=(*self._own, rule))
 
     def _all(self) -> list[Rule]:
-        return [one for rules in self._phases.values() for one in rules]
+        return [rule for rules in self._phases.values() for rule in rules]
 
     @staticmethod
     def _places(name: str, rules: tuple[Rule, ...]) -> list[int]:
-        return [at for at, one in enumerate(rules) if name_of(one) == name]
+        return [position for position, rule in enumerate(rules) if name_of(rule) == name]
 
     def _new_name(self, rule: OwnRule) -> str:
         if not callable(rule) or name_of(rule) == "<lambda>":

@@ -32,27 +32,27 @@ def selectivity(condition: Expr, columns: Columns) -> float:
         if compared is None or columns[compared[0]].low is None or compared[1] not in _BOUNDS:
             share *= _share(part, columns)
         else:  # those of one column are one range
-            at, sign, value = compared
-            known = ranges.get(at, columns[at])
-            ranges[at] = _bounded(known, sign, value)
-    for at, left in ranges.items():
-        share *= _not_null(columns[at]) * _part(left, columns[at])
+            index, sign, value = compared
+            known = ranges.get(index, columns[index])
+            ranges[index] = _bounded(known, sign, value)
+    for index, left in ranges.items():
+        share *= _not_null(columns[index]) * _part(left, columns[index])
     return share
 
 
 def narrowed(condition: Expr, columns: Columns) -> list[ColumnStatistics]:
     """Return the statistics of the columns of the rows for which a condition is true."""
-    found = list(columns)
+    statistics = list(columns)
     for part in parts_of(condition):
         compared = _compared(part)
         if compared is not None:
-            at, sign, value = compared
-            found[at] = replace(_bounded(found[at], sign, value), nulls=0.0)
+            index, sign, value = compared
+            statistics[index] = replace(_bounded(statistics[index], sign, value), nulls=0.0)
             if sign == "=":
-                found[at] = replace(found[at], distinct=1.0)
+                statistics[index] = replace(statistics[index], distinct=1.0)
         elif isinstance(part, Call) and part.function.name == "IS NOT NULL" and isinstance(part.args[0], Column):
-            found[part.args[0].index] = replace(found[part.args[0].index], nulls=0.0)
-    return found
+            statistics[part.args[0].index] = replace(statistics[part.args[0].index], nulls=0.0)
+    return statistics
 
 
 _BOUNDS = frozenset({"<", "<=", ">", ">="})
@@ -68,7 +68,7 @@ def _share(part: Expr, columns: Columns) -> float:
     if name == "AND":
         return selectivity(part, columns)
     if name == "OR":
-        return _any(selectivity(one, columns) for one in args)
+        return _any(selectivity(arg, columns) for arg in args)
     if name == "NOT":
         return 1 - selectivity(args[0], columns)
     column = columns[args[0].index] if args and isinstance(args[0], Column) else None
@@ -84,11 +84,11 @@ def _share(part: Expr, columns: Columns) -> float:
     if name not in ("=", "<>"):
         return OTHER if column is None else OTHER * _not_null(column)
     if compared is not None:
-        at, _, value = compared
-        share = 0.0 if _is_outside(columns[at], value) else _equal(columns[at])
+        index, _, value = compared
+        share = 0.0 if _is_outside(columns[index], value) else _equal(columns[index])
     else:
-        both = [columns[one.index].distinct for one in args if isinstance(one, Column)]
-        known = [one for one in both if one is not None]
+        both = [columns[arg.index].distinct for arg in args if isinstance(arg, Column)]
+        known = [count for count in both if count is not None]
         share = 1 / max(1.0, *known) if len(known) == 2 else EQUAL
     return share if name == "=" else 1 - share
 

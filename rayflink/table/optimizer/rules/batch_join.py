@@ -30,11 +30,11 @@ def batch_join(plan: Relation) -> Relation:
     return plan.mapped(_joined)
 
 
-def _joined(one: Relation) -> Relation:
-    if not isinstance(one, Join) or not one.is_whole:
-        return one
-    found = equalities(one)
-    return as_before(one, keyed(one, found.pairs, found.rest))
+def _joined(relation: Relation) -> Relation:
+    if not isinstance(relation, Join) or not relation.is_whole:
+        return relation
+    condition = equalities(relation)
+    return as_before(relation, keyed(relation, condition.pairs, condition.rest))
 
 
 __all__ = ["batch_join"]

@@ -51,15 +51,16 @@ def broadcast_join(plan: Relation, estimates: Estimates, most_bytes: int) -> Rel
         most_bytes: of a side that is sent to all; below 0: none is.
     """
 
-    def chosen(one: Relation) -> Relation:
-        if type(one) is not KeyedJoin:
-            return one
-        known = [(estimates.bytes(one.inputs[at]), number, at) for number, at in enumerate(_SMALL.get(one.kind, ()))
-                 if estimates.of(one.inputs[at]).is_known]  # fmt: skip
+    def chosen(relation: Relation) -> Relation:
+        if type(relation) is not KeyedJoin:
+            return relation
+        sides = enumerate(_SMALL.get(relation.kind, ()))
+        known = [(estimates.bytes(relation.inputs[side]), number, side) for number, side in sides
+                 if estimates.of(relation.inputs[side]).is_known]  # fmt: skip
         size, _, small = min(known, default=(0.0, 0, 0))
         if not known or size > most_bytes:
-            return one
-        same = {field.name: getattr(one, field.name) for field in fields(one)}
+            return relation
+        same = {field.name: getattr(relation, field.name) for field in fields(relation)}
         return BroadcastJoin(**same, small=small)
 
     return plan.mapped(chosen) if most_bytes >= 0 else plan

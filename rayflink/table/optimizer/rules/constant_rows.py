@@ -28,17 +28,17 @@ def constant_rows(plan: Relation) -> Relation:
     return plan.mapped(_changed)
 
 
-def _changed(one: Relation) -> Relation:
-    if isinstance(one, Project) and isinstance(one.input, Values):
-        row = tuple(expr.value for expr in one.exprs if isinstance(expr, Literal))
-        if len(row) == len(one.exprs):
-            return Values(one.schema, (row,) * len(one.input.rows), place=one.place)
-    if isinstance(one, Union) and all(isinstance(side, Values) for side in one.sources):
-        sides = [side for side in one.sources if isinstance(side, Values)]
-        if all(_arrow_types(side) == _arrow_types(one) for side in sides):
-            return Values(one.schema, tuple(row for side in sides for row in side.rows), place=one.place)
-    return one
+def _changed(relation: Relation) -> Relation:
+    if isinstance(relation, Project) and isinstance(relation.input, Values):
+        row = tuple(expr.value for expr in relation.exprs if isinstance(expr, Literal))
+        if len(row) == len(relation.exprs):
+            return Values(relation.schema, (row,) * len(relation.input.rows), place=relation.place)
+    if isinstance(relation, Union) and all(isinstance(side, Values) for side in relation.sources):
+        sides = [side for side in relation.sources if isinstance(side, Values)]
+        if all(_arrow_types(side) == _arrow_types(relation) for side in sides):
+            return Values(relation.schema, tuple(row for side in sides for row in side.rows), place=relation.place)
+    return relation
 
 
-def _arrow_types(one: Relation) -> list[object]:
-    return [column.type.to_arrow() for column in one.schema]
+def _arrow_types(relation: Relation) -> list[object]:
+    return [column.type.to_arrow() for column in relation.schema]

@@ -29,8 +29,8 @@ def drop_watermarks(plan: Relation) -> Relation:
     return plan.mapped(_forgotten)
 
 
-def _forgotten(one: Relation) -> Relation:
-    if not isinstance(one, WatermarkAssigner) or isinstance(one.expression, Literal):  # the source's own
-        return one
-    below = one.input
-    return replace(below, schema=one.schema)
+def _forgotten(relation: Relation) -> Relation:
+    if not isinstance(relation, WatermarkAssigner) or isinstance(relation.expression, Literal):  # the source's own
+        return relation
+    below = relation.input
+    return replace(below, schema=relation.schema)

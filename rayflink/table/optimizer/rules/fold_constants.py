@@ -40,7 +40,7 @@ def fold_constants(plan: Relation, session: Session) -> Relation:
     def change(expr: Expr) -> Expr:
         return _simplified(expr, session) if isinstance(expr, Call) else expr
 
-    return plan.mapped(lambda one: one.with_exprs(lambda expr: expr.mapped(change)))
+    return plan.mapped(lambda relation: relation.with_exprs(lambda expr: expr.mapped(change)))
 
 
 def _simplified(call: Call, session: Session) -> Expr:
@@ -65,11 +65,11 @@ def _computed(call: Call, session: Session) -> Expr:
         return call
     wanted = call.type.to_arrow()
     try:
-        found = Evaluation([], 1, session).column(call)[0].cast(wanted)
-        if isinstance(found, pyarrow.StringScalar) and found.is_valid and found.as_buffer().size > _LONGEST_TEXT:
+        scalar = Evaluation([], 1, session).column(call)[0].cast(wanted)
+        if isinstance(scalar, pyarrow.StringScalar) and scalar.is_valid and scalar.as_buffer().size > _LONGEST_TEXT:
             return call
-        value: Any = found.cast(pyarrow.int64()).as_py() if pyarrow.types.is_duration(wanted) else found.as_py()
-        same = not found.is_valid or pyarrow.scalar(value, wanted) == found
+        value: Any = scalar.cast(pyarrow.int64()).as_py() if pyarrow.types.is_duration(wanted) else scalar.as_py()
+        same = not scalar.is_valid or pyarrow.scalar(value, wanted) == scalar
     except (RowError, pyarrow.ArrowException, ValueError, ArithmeticError):
         return call
     return Literal(call.type, value, place=call.place) if same else call

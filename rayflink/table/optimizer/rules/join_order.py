@@ -56,90 +56,92 @@ class JoinOrder:
             return 0.0
         return self._step(*map(tables_of, order)) + self.cost(order[0]) + self.cost(order[1])
 
-    def _step(self, one: int, other: int) -> float:
+    def _step(self, left: int, right: int) -> float:
         """Return the selectivity of one join."""
-        if self._are_joined(one, other, by_equation=True):
-            return self.rows_of(one | other)
-        return max(self.rows_of(one | other), self.rows_of(one) * self.rows_of(other))
+        if self._are_joined(left, right, by_equation=True):
+            return self.rows_of(left | right)
+        return max(self.rows_of(left | right), self.rows_of(left) * self.rows_of(right))
 
     def rows_of(self, tables: int) -> float:
         """Return the rows of a set of tables, however they are joined."""
-        found = self._rows_of.get(tables)
-        if found is None:
-            found = 1.0
-            for at, rows in enumerate(self.rows):
-                if tables >> at & 1:
-                    found *= rows
-            for one in self.conditions:
-                if one.over & tables == one.over:
-                    found *= one.share
-            self._rows_of[tables] = found
-        return found
+        row_count = self._rows_of.get(tables)
+        if row_count is None:
+            row_count = 1.0
+            for table, rows in enumerate(self.rows):
+                if tables >> table & 1:
+                    row_count *= rows
+            for condition in self.conditions:
+                if condition.over & tables == condition.over:
+                    row_count *= condition.share
+            self._rows_of[tables] = row_count
+        return row_count
 
     def _ordered(self, tables: int) -> Order:
-        numbers = [at for at in range(len(self.rows)) if tables >> at & 1]
+        numbers = [table for table in range(len(self.rows)) if tables >> table & 1]
         return self._greedy(list(numbers)) if len(numbers) > self.most else self._dynamic(tables)
 
     def _dynamic(self, tables: int) -> Order:
         """Return all ways to divide each connected set into two connected ones."""
-        found: dict[int, tuple[float, Order]] = {1 << at: (0.0, at) for at in range(len(self.rows)) if tables >> at & 1}
+        orders: dict[int, tuple[float, Order]] = {
+            1 << table: (0.0, table) for table in range(len(self.rows)) if tables >> table & 1
+        }
         part = 0
         while part != tables:
             part = (part - tables) & tables  # the next set in the order of numbers: behind all of its parts
-            if part in found:
+            if part in orders:
                 continue
             least, rest = part & -part, part & (part - 1)
             best: tuple[float, int, int] | None = None
-            other = rest
-            while other:
-                one = part ^ other
-                if one & least and one in found and other in found and self._are_joined(one, other):
-                    cost = found[one][0] + found[other][0] + self._step(one, other)
+            right = rest
+            while right:
+                left = part ^ right
+                if left & least and left in orders and right in orders and self._are_joined(left, right):
+                    cost = orders[left][0] + orders[right][0] + self._step(left, right)
                     if best is None or cost < best[0]:
-                        best = cost, one, other
-                other = (other - 1) & rest
+                        best = cost, left, right
+                right = (right - 1) & rest
             if best is not None:
-                cost, one, other = best
-                found[part] = cost, self._joined(found[one][1], found[other][1])
-        return found[tables][1]
+                cost, left, right = best
+                orders[part] = cost, self._joined(orders[left][1], orders[right][1])
+        return orders[tables][1]
 
     def _greedy(self, orders: list[Order], is_crossed: bool = False) -> Order:
         """Return the two whose join is the smallest, again and again."""
-        left = [(tables_of(one), one) for one in orders]
+        left = [(tables_of(order), order) for order in orders]
         while len(left) > 1:
             pairs = [
-                (self._step(one, other), at, beside)
-                for at, (one, _) in enumerate(left)
-                for beside, (other, _) in enumerate(left[:at])
-                if is_crossed or self._are_joined(one, other)
+                (self._step(tables, others), position, beside)
+                for position, (tables, _) in enumerate(left)
+                for beside, (others, _) in enumerate(left[:position])
+                if is_crossed or self._are_joined(tables, others)
             ]
-            _, at, beside = min(pairs)
-            (other, second), (one, first) = left.pop(at), left.pop(beside)
-            left.append((one | other, self._joined(first, second)))
+            _, position, beside = min(pairs)
+            (others, second), (tables, first) = left.pop(position), left.pop(beside)
+            left.append((tables | others, self._joined(first, second)))
         return left[0][1]
 
-    def _joined(self, one: Order, other: Order) -> Order:
-        is_larger = self.rows_of(tables_of(other)) > self.rows_of(tables_of(one))
-        return (other, one) if is_larger else (one, other)
+    def _joined(self, left: Order, right: Order) -> Order:
+        is_larger = self.rows_of(tables_of(right)) > self.rows_of(tables_of(left))
+        return (right, left) if is_larger else (left, right)
 
-    def _are_joined(self, one: int, other: int, by_equation: bool = False) -> bool:
-        both = one | other
+    def _are_joined(self, left: int, right: int, by_equation: bool = False) -> bool:
+        both = left | right
         return any(
-            c.over & both == c.over and c.over & one and c.over & other and c.is_equation >= by_equation
+            c.over & both == c.over and c.over & left and c.over & right and c.is_equation >= by_equation
             for c in self.conditions
         )
 
     def _components(self) -> list[int]:
         """Return the sets of tables that conditions on two of them hold together."""
-        found = [1 << at for at in range(len(self.rows))]
-        for over in (one.over for one in self.conditions if one.over.bit_count() == 2):
-            whole = [part for part in found if part & over]
-            found = [part for part in found if not part & over]
+        components = [1 << table for table in range(len(self.rows))]
+        for over in (condition.over for condition in self.conditions if condition.over.bit_count() == 2):
+            whole = [part for part in components if part & over]
+            components = [part for part in components if not part & over]
             joined = 0
             for part in whole:
                 joined |= part
-            found.append(joined)
-        return sorted(found)
+            components.append(joined)
+        return sorted(components)
 
 
 def tables_of(order: Order) -> int:

@@ -31,44 +31,44 @@ def merge_projections_and_filters(plan: Relation) -> Relation:
     return plan.mapped(_merged)
 
 
-def _merged(one: Relation) -> Relation:
-    if isinstance(one, Project):
-        if isinstance(one.input, Project) and is_cheap(one.exprs, one.input.exprs):
-            exprs = tuple(inlined(expr, one.input.exprs) for expr in one.exprs)
-            return _merged(Project(one.schema, one.input.input, exprs))
-        if _is_identity(one):
-            return one.input
-    if isinstance(one, Filter):
-        if isinstance(one.input, Filter):
-            both = Call(one.condition.type, named("AND"), (one.input.condition, one.condition))
-            return _merged(Filter(one.schema, one.input.input, both))
-        if isinstance(one.input, Project) and is_cheap((one.condition,), one.input.exprs):
-            below = one.input
-            condition = inlined(one.condition, below.exprs)
+def _merged(relation: Relation) -> Relation:
+    if isinstance(relation, Project):
+        if isinstance(relation.input, Project) and is_cheap(relation.exprs, relation.input.exprs):
+            exprs = tuple(inlined(expr, relation.input.exprs) for expr in relation.exprs)
+            return _merged(Project(relation.schema, relation.input.input, exprs))
+        if _is_identity(relation):
+            return relation.input
+    if isinstance(relation, Filter):
+        if isinstance(relation.input, Filter):
+            both = Call(relation.condition.type, named("AND"), (relation.input.condition, relation.condition))
+            return _merged(Filter(relation.schema, relation.input.input, both))
+        if isinstance(relation.input, Project) and is_cheap((relation.condition,), relation.input.exprs):
+            below = relation.input
+            condition = inlined(relation.condition, below.exprs)
             filtered = _merged(Filter(below.input.schema, below.input, condition))
             return replace(below, input=filtered)
-        if isinstance(one.condition, Literal) and one.condition.value is True:
-            return one.input
-    return one
+        if isinstance(relation.condition, Literal) and relation.condition.value is True:
+            return relation.input
+    return relation
 
 
-def _is_identity(one: Project) -> bool:
-    same = all(isinstance(expr, Column) and expr.index == at for at, expr in enumerate(one.exprs))
-    return same and len(one.exprs) == len(one.input.schema) and one.schema == one.input.schema
+def _is_identity(project: Project) -> bool:
+    same = all(isinstance(expr, Column) and expr.index == index for index, expr in enumerate(project.exprs))
+    return same and len(project.exprs) == len(project.input.schema) and project.schema == project.input.schema
 
 
 def inlined(expr: Expr, below: tuple[Expr, ...]) -> Expr:
     """Replace the columns in an expression by the expressions that compute them."""
-    return expr.mapped(lambda one: below[one.index] if isinstance(one, Column) else one)
+    return expr.mapped(lambda part: below[part.index] if isinstance(part, Column) else part)
 
 
 def is_cheap(above: tuple[Expr, ...], below: tuple[Expr, ...]) -> bool:
     """Return whether inlining computes nothing twice, and nothing that gives another value each time."""
     uses = [0] * len(below)
     for expr in above:
-        for one in expr.walk():
-            if isinstance(one, Column):
-                uses[one.index] += 1
+        for part in expr.walk():
+            if isinstance(part, Column):
+                uses[part.index] += 1
     return all(count <= 1 or not isinstance(expr, Call) for count, expr in zip(uses, below, strict=True)) and not any(
-        isinstance(one, Call) and not one.function.is_deterministic for expr in below for one in expr.walk()
+        isinstance(part, Call) and not part.function.is_deterministic for expr in below for part in expr.walk()
     )

@@ -44,21 +44,21 @@ def one_phase_aggregate(plan: Relation, estimates: Estimates, strategy: AggPhase
         strategy: AUTO uses that.
     """
 
-    def chosen(one: Relation) -> Relation:
-        if not isinstance(one, GroupAggregate) or strategy is AggPhaseStrategy.TWO_PHASE:
-            return one
-        if strategy is AggPhaseStrategy.AUTO and not _is_vain(one, estimates):
-            return one
-        return replace(one, is_one_phase=True)
+    def chosen(relation: Relation) -> Relation:
+        if not isinstance(relation, GroupAggregate) or strategy is AggPhaseStrategy.TWO_PHASE:
+            return relation
+        if strategy is AggPhaseStrategy.AUTO and not _is_vain(relation, estimates):
+            return relation
+        return replace(relation, is_one_phase=True)
 
     return plan.mapped(chosen)
 
 
-def _is_vain(one: GroupAggregate, estimates: Estimates) -> bool:
+def _is_vain(aggregate: GroupAggregate, estimates: Estimates) -> bool:
     return (
-        bool(one.grouping)
-        and estimates.knows_groups(one)
-        and estimates.groups(one) > MANY * estimates.of(one.input).rows
+        bool(aggregate.grouping)
+        and estimates.knows_groups(aggregate)
+        and estimates.groups(aggregate) > MANY * estimates.of(aggregate.input).rows
     )
 
 

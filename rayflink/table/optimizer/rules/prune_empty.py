@@ -48,39 +48,39 @@ def prune_empty(plan: Relation) -> Relation:
     return plan.mapped(_pruned)
 
 
-def _pruned(one: Relation) -> Relation:
-    nothing = Values(one.schema, ())
-    if isinstance(one, Filter) and _passes_nothing(one.condition):
+def _pruned(relation: Relation) -> Relation:
+    nothing = Values(relation.schema, ())
+    if isinstance(relation, Filter) and _passes_nothing(relation.condition):
         return nothing
-    if isinstance(one, _OF_ROWS) and _is_empty(one.input):
+    if isinstance(relation, _OF_ROWS) and _is_empty(relation.input):
         return nothing
-    if isinstance(one, Union) and any(map(_is_empty, one.sources)):
-        left = [side for side in one.sources if not _is_empty(side)]
+    if isinstance(relation, Union) and any(map(_is_empty, relation.sources)):
+        left = [side for side in relation.sources if not _is_empty(side)]
         if len(left) > 1:
-            return one.with_inputs(left)
-        return _under(one, left[0]) if left else nothing
-    return one
+            return relation.with_inputs(left)
+        return _under(relation, left[0]) if left else nothing
+    return relation
 
 
-def _is_empty(one: Relation) -> bool:
-    return isinstance(one, Values) and not one.rows
+def _is_empty(relation: Relation) -> bool:
+    return isinstance(relation, Values) and not relation.rows
 
 
-def _under(one: Relation, side: Relation) -> Relation:
+def _under(union: Relation, side: Relation) -> Relation:
     """Return the rows of a side as the columns of the whole."""
-    if side.schema == one.schema:
+    if side.schema == union.schema:
         return side
-    return Project(one.schema, side, tuple(side.column(at) for at in range(len(one.schema))))
+    return Project(union.schema, side, tuple(side.column(index) for index in range(len(union.schema))))
 
 
 def _passes_nothing(condition: Expr) -> bool:
     if isinstance(condition, Literal):
         return condition.value is not True
     ranges: dict[int, _Range] = {}
-    for one in parts_of(condition):
-        if isinstance(one, Literal) and one.value is not True:
+    for part in parts_of(condition):
+        if isinstance(part, Literal) and part.value is not True:
             return True
-        compared = _compared(one)
+        compared = _compared(part)
         if compared is not None:
             column, sign, value = compared
             if not ranges.setdefault(column.index, _Range()).take(sign, value):
@@ -88,11 +88,11 @@ def _passes_nothing(condition: Expr) -> bool:
     return False
 
 
-def _compared(one: Expr) -> tuple[Column, str, Any] | None:
+def _compared(part: Expr) -> tuple[Column, str, Any] | None:
     """Return a column, a sign and a constant; IS NULL has the constant None."""
-    if not isinstance(one, Call):
+    if not isinstance(part, Call):
         return None
-    name, args = one.function.name, one.args
+    name, args = part.function.name, part.args
     if name == "IS NULL" and isinstance(args[0], Column):
         return args[0], name, None
     if name not in _MIRRORED:

@@ -61,7 +61,7 @@ def push_filter_down(plan: Relation) -> Relation:
 
     They stay above watermarks, which are generated from all rows of a table.
     """
-    return plan.mapped(lambda one: _placed(one.input, parts_of(one.condition)) if isinstance(one, Filter) else one)
+    return plan.mapped(lambda node: _placed(node.input, parts_of(node.condition)) if isinstance(node, Filter) else node)
 
 
 def _placed(relation: Relation, conditions: Sequence[Expr]) -> Relation:
@@ -71,13 +71,14 @@ def _placed(relation: Relation, conditions: Sequence[Expr]) -> Relation:
     lower, here = _divided(relation, conditions)
     if not lower:
         return filtered(relation, here)
-    return filtered(relation.with_inputs([_placed(one, _over(relation, one, lower)) for one in relation.inputs]), here)
+    inputs = [_placed(below, _over(relation, below, lower)) for below in relation.inputs]
+    return filtered(relation.with_inputs(inputs), here)
 
 
 def _divided(relation: Relation, conditions: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
     """Return the conditions that mean the same below a relation, and the others."""
-    lower = [one for one in conditions if is_movable(one) and _may_pass(relation, one)]
-    return lower, [one for one in conditions if all(one is not other for other in lower)]
+    lower = [condition for condition in conditions if is_movable(condition) and _may_pass(relation, condition)]
+    return lower, [condition for condition in conditions if all(condition is not other for other in lower)]
 
 
 def _may_pass(relation: Relation, condition: Expr) -> bool:
@@ -119,7 +120,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
 def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> list[Expr]:
     """Return the conditions over the columns of an input."""
     if isinstance(relation, Project):
-        return [inlined(one, relation.exprs) for one in conditions]
+        return [inlined(condition, relation.exprs) for condition in conditions]
     places: Sequence[int] = range(len(relation.schema))
     if isinstance(relation, WindowAggregate | GroupAggregate):
         places = relation.grouping
@@ -128,7 +129,7 @@ def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> li
     elif isinstance(relation, MatchRecognize):
         places = relation.row_columns
 
-    def moved(one: Expr) -> Expr:
-        return below.column(places[one.index]) if isinstance(one, Column) else one
+    def moved(part: Expr) -> Expr:
+        return below.column(places[part.index]) if isinstance(part, Column) else part
 
-    return [one.mapped(moved) for one in conditions]
+    return [condition.mapped(moved) for condition in conditions]

@@ -42,11 +42,11 @@ def push_filter_into_rank(plan: Relation) -> Relation:
     return plan.mapped(_bounded)
 
 
-def _bounded(one: Relation) -> Relation:
-    if not isinstance(one, Filter) or not isinstance(one.input, Rank):
-        return one
-    rank, rest = one.input, []
-    for part in parts_of(one.condition):
+def _bounded(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Rank):
+        return relation
+    rank, rest = relation.input, []
+    for part in parts_of(relation.condition):
         bounds = _bounds(part, rank.number)
         narrowed = None if bounds is None else _narrowed(rank, *bounds)
         if narrowed is None:
@@ -54,14 +54,14 @@ def _bounded(one: Relation) -> Relation:
         else:
             rank = narrowed
     condition = all_of(rest)
-    return rank if condition is None else replace(one, input=rank, condition=condition)
+    return rank if condition is None else replace(relation, input=rank, condition=condition)
 
 
 def _bounds(condition: Expr, number: int) -> tuple[int | None, int | None] | None:
     """(least, greatest) number for which a condition is true; None: it says something else."""
     if not isinstance(condition, Call) or condition.function.name not in _MIRRORED or len(condition.args) != 2:
         return None
-    left, right = (_uncast(one) for one in condition.args)
+    left, right = (_uncast(arg) for arg in condition.args)
     name = condition.function.name
     if isinstance(left, Literal):
         left, right, name = right, left, _MIRRORED[name]

@@ -36,16 +36,16 @@ def push_filter_into_scan(plan: Relation) -> Relation:
     return plan.mapped(_pushed)
 
 
-def _pushed(one: Relation) -> Relation:
-    if isinstance(one, LookupJoin) and one.where is not None:
-        pushed = _into_scan(one.table, parts_of(one.where))
-        return one if pushed is None else replace(one, table=pushed[0], where=all_of(pushed[1]))
-    if not isinstance(one, Filter) or not isinstance(one.input, Scan):
-        return one
-    if upsert_names(one.input):
-        return one  # a row that passes may replace one that does not
-    pushed = _into_scan(one.input, parts_of(one.condition))
-    return one if pushed is None else filtered(*pushed)
+def _pushed(relation: Relation) -> Relation:
+    if isinstance(relation, LookupJoin) and relation.where is not None:
+        pushed = _into_scan(relation.table, parts_of(relation.where))
+        return relation if pushed is None else replace(relation, table=pushed[0], where=all_of(pushed[1]))
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Scan):
+        return relation
+    if upsert_names(relation.input):
+        return relation  # a row that passes may replace one that does not
+    pushed = _into_scan(relation.input, parts_of(relation.condition))
+    return relation if pushed is None else filtered(*pushed)
 
 
 def _into_scan(scan: Scan, conditions: Sequence[Expr]) -> tuple[Scan, list[Expr]] | None:
@@ -55,9 +55,9 @@ def _into_scan(scan: Scan, conditions: Sequence[Expr]) -> tuple[Scan, list[Expr]
     def of_scan(expr: Expr) -> Expr:
         return replace(expr, name=scan.names[expr.index]) if isinstance(expr, Column) else expr
 
-    found = scan.source.filtered([condition.mapped(of_scan) for condition in offered]) if offered else None
-    if found is None:
+    result = scan.source.filtered([condition.mapped(of_scan) for condition in offered]) if offered else None
+    if result is None:
         return None
-    source, left = found
+    source, left = result
     others = [condition for condition in conditions if not is_movable(condition)]
     return replace(scan, source=source), [*left, *others]

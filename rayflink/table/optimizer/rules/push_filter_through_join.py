@@ -46,19 +46,19 @@ def push_filter_through_join(plan: Relation) -> Relation:
     return plan.mapped(_pushed)
 
 
-def _pushed(one: Relation) -> Relation:
-    if isinstance(one, Join):
-        return _own(one)
-    if isinstance(one, Filter) and isinstance(one.input, Join):
-        return _behind(one, one.input)
-    return one
+def _pushed(relation: Relation) -> Relation:
+    if isinstance(relation, Join):
+        return _own(relation)
+    if isinstance(relation, Filter) and isinstance(relation.input, Join):
+        return _behind(relation, relation.input)
+    return relation
 
 
 def _own(join: Join) -> Join:
     """Return the condition of the join itself."""
     left: list[Expr] = []
     right: list[Expr] = []
-    kept: list[Expr] = []
+    rest: list[Expr] = []
     into_left = not join.kind.keeps_left and join.kind is not JoinKind.ANTI
     for part in parts_of(join.condition):
         side = _side(part, join)
@@ -67,8 +67,8 @@ def _own(join: Join) -> Join:
         elif side == 1 and not join.kind.keeps_right and not _has_versions(join):
             right.append(part)
         else:
-            kept.append(part)
-    return _with(join, left, right, kept) if left or right else join
+            rest.append(part)
+    return _with(join, left, right, rest) if left or right else join
 
 
 def _behind(above: Filter, join: Join) -> Relation:
@@ -76,7 +76,7 @@ def _behind(above: Filter, join: Join) -> Relation:
     left: list[Expr] = []
     right: list[Expr] = []
     both: list[Expr] = []
-    kept: list[Expr] = []
+    rest: list[Expr] = []
     for part in parts_of(above.condition):
         side = _side(part, join)
         if side == 0 and not join.kind.keeps_right:
@@ -86,11 +86,11 @@ def _behind(above: Filter, join: Join) -> Relation:
         elif join.kind is JoinKind.INNER and is_movable(part):
             both.append(part)
         else:
-            kept.append(part)
+            rest.append(part)
     if not (left or right or both):
         return above
-    made = _with(join, left, right, [*parts_of(join.condition), *both])
-    return replace(above, input=made, condition=always(kept)) if kept else made
+    new_join = _with(join, left, right, [*parts_of(join.condition), *both])
+    return replace(above, input=new_join, condition=always(rest)) if rest else new_join
 
 
 def _has_versions(join: Join) -> bool:
@@ -109,7 +109,7 @@ def _side(part: Expr, join: Join) -> int | None:
 
 
 def _with(join: Join, left: list[Expr], right: list[Expr], condition: list[Expr]) -> Join:
-    places = {join.width + at: at for at in range(len(join.right.schema))}
+    places = {join.width + index: index for index in range(len(join.right.schema))}
     own = _filtered(join.left, left)
     other = _filtered(join.right, [moved(part, places) for part in right])
     return replace(join, left=own, right=other, condition=always(condition))

@@ -146,8 +146,8 @@ def _with_fields(kind: DataType, fields: Fields) -> DataType:
     """Return a row type with some of its fields; at least with the first."""
     if fields is None or kind.root is not Root.ROW:
         return kind
-    kept = [field for field in kind.fields if field.name in fields] or list(kind.fields[:1])
-    inner = [replace(field, type=_with_fields(field.type, fields.get(field.name))) for field in kept]
+    subset = [field for field in kind.fields if field.name in fields] or list(kind.fields[:1])
+    inner = [replace(field, type=_with_fields(field.type, fields.get(field.name))) for field in subset]
     return replace(kind, fields=tuple(inner))
 
 

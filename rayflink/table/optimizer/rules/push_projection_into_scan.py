@@ -62,12 +62,12 @@ def push_projection_into_scan(plan: Relation) -> Relation:
 
 def columns_of(*exprs: Expr) -> list[int]:
     """Return numbers of the columns that expressions read."""
-    return [one.index for expr in exprs for one in expr.walk() if isinstance(one, Column)]
+    return [part.index for expr in exprs for part in expr.walk() if isinstance(part, Column)]
 
 
 def moved(expr: Expr, places: Places) -> Expr:
     """Return the expression over columns that stand elsewhere."""
-    return expr.mapped(lambda one: replace(one, index=places[one.index]) if isinstance(one, Column) else one)
+    return expr.mapped(lambda part: replace(part, index=places[part.index]) if isinstance(part, Column) else part)
 
 
 def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
@@ -115,12 +115,12 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
 
 
 def _project(node: Project, wanted: Collection[int]) -> tuple[Relation, Places]:
-    kept = sorted(wanted) or [0]
-    exprs = [node.exprs[index] for index in kept]
+    indexes = sorted(wanted) or [0]
+    exprs = [node.exprs[index] for index in indexes]
     below, places = _narrowed(node.input, columns_of(*exprs))
-    schema = tuple(node.schema[index] for index in kept)
+    schema = tuple(node.schema[index] for index in indexes)
     narrow = replace(node, schema=schema, input=below, exprs=tuple(moved(expr, places) for expr in exprs))
-    return narrow, {index: number for number, index in enumerate(kept)}
+    return narrow, {index: number for number, index in enumerate(indexes)}
 
 
 def _over(node: OverAggregate, wanted: Collection[int]) -> tuple[Relation, Places]:
@@ -211,48 +211,50 @@ def _group_aggregate(node: GroupAggregate) -> Relation:
     return replace(node, input=below, grouping=grouping, calls=calls)
 
 
-def _all(one: Relation) -> Places:
-    return {at: at for at in range(len(one.schema))}
+def _all(node: Relation) -> Places:
+    return {index: index for index in range(len(node.schema))}
 
 
-def _left(one: Relation, places: Places) -> Schema:
-    return tuple(one.schema[index] for index in sorted(places))
+def _left(node: Relation, places: Places) -> Schema:
+    return tuple(node.schema[index] for index in sorted(places))
 
 
-def _scan(one: Scan, wanted: Collection[int]) -> tuple[Scan, Places]:
-    kept = sorted({*wanted, *map(one.names.index, upsert_names(one))}) or [0]
-    source = one.source.projected([one.names[at] for at in kept]) if len(kept) < len(one.schema) else None
-    if source is None:
-        return one, _all(one)
-    schema = tuple(one.schema[at] for at in kept)
-    return replace(one, schema=schema, source=source), {at: number for number, at in enumerate(kept)}
-
-
-def _window_table(one: WindowTable, wanted: set[int]) -> tuple[Relation, Places]:
-    width = len(one.input.schema)
-    below, places = _narrowed(
-        one.input, {*(index for index in wanted if index < width), one.windowing.time, *one.windowing.partition}
+def _scan(node: Scan, wanted: Collection[int]) -> tuple[Scan, Places]:
+    indexes = sorted({*wanted, *map(node.names.index, upsert_names(node))}) or [0]
+    source = (
+        node.source.projected([node.names[index] for index in indexes]) if len(indexes) < len(node.schema) else None
     )
-    added = range(width, len(one.schema))
+    if source is None:
+        return node, _all(node)
+    schema = tuple(node.schema[index] for index in indexes)
+    return replace(node, schema=schema, source=source), {index: number for number, index in enumerate(indexes)}
+
+
+def _window_table(node: WindowTable, wanted: set[int]) -> tuple[Relation, Places]:
+    width = len(node.input.schema)
+    below, places = _narrowed(
+        node.input, {*(index for index in wanted if index < width), node.windowing.time, *node.windowing.partition}
+    )
+    added = range(width, len(node.schema))
     all_places = {**places, **{index: len(places) + number for number, index in enumerate(added)}}
-    time, partition = places[one.windowing.time], tuple(places[index] for index in one.windowing.partition)
-    windowing = replace(one.windowing, time=time, partition=partition)
-    return replace(one, schema=_left(one, all_places), input=below, windowing=windowing), all_places
+    time, partition = places[node.windowing.time], tuple(places[index] for index in node.windowing.partition)
+    windowing = replace(node.windowing, time=time, partition=partition)
+    return replace(node, schema=_left(node, all_places), input=below, windowing=windowing), all_places
 
 
-def _aggregate(one: WindowAggregate) -> Relation:
-    used = {*one.grouping, *(at for call in one.calls for at in used_by(call)), *(one.bounds or ())}
-    if one.windowing is not None:
-        used |= {one.windowing.time, *one.windowing.partition}
-    below, places = _narrowed(one.input, used)
-    windowing = one.windowing
+def _aggregate(node: WindowAggregate) -> Relation:
+    used = {*node.grouping, *(index for call in node.calls for index in used_by(call)), *(node.bounds or ())}
+    if node.windowing is not None:
+        used |= {node.windowing.time, *node.windowing.partition}
+    below, places = _narrowed(node.input, used)
+    windowing = node.windowing
     if windowing is not None:
-        partition = tuple(places[at] for at in windowing.partition)
+        partition = tuple(places[index] for index in windowing.partition)
         windowing = replace(windowing, time=places[windowing.time], partition=partition)
-    bounds = None if one.bounds is None else (places[one.bounds[0]], places[one.bounds[1]])
+    bounds = None if node.bounds is None else (places[node.bounds[0]], places[node.bounds[1]])
     return replace(
-        one, input=below, grouping=tuple(places[at] for at in one.grouping),
-        calls=tuple(moved_call(call, places) for call in one.calls), windowing=windowing, bounds=bounds,
+        node, input=below, grouping=tuple(places[index] for index in node.grouping),
+        calls=tuple(moved_call(call, places) for call in node.calls), windowing=windowing, bounds=bounds,
     )  # fmt: skip
 
 
@@ -264,4 +266,4 @@ def used_by(call: AggregateCall) -> tuple[int, ...]:
 def moved_call(call: AggregateCall, places: Places) -> AggregateCall:
     """Return the aggregate of columns that stand elsewhere."""
     filtered = None if call.filter is None else places[call.filter]
-    return replace(call, arguments=tuple(places[at] for at in call.arguments), filter=filtered)
+    return replace(call, arguments=tuple(places[index] for index in call.arguments), filter=filtered)

@@ -29,38 +29,39 @@ def push_projection_into_unnest(plan: Relation) -> Relation:
     return plan.mapped(_narrowed)
 
 
-def _narrowed(one: Relation) -> Relation:
-    if not isinstance(one, Project):
-        return one
+def _narrowed(relation: Relation) -> Relation:
+    if not isinstance(relation, Project):
+        return relation
     filters: list[Filter] = []
-    below = one.input
+    below = relation.input
     while isinstance(below, Filter):
         filters.append(below)
         below = below.input
     if not isinstance(below, Unnest):
-        return one
-    exprs = (*one.exprs, *(step.condition for step in filters))
+        return relation
+    exprs = (*relation.exprs, *(step.condition for step in filters))
     needed = {column for expr in exprs for column in columns_of(expr)}
     width = len(below.kept)
-    given = [at for at in range(len(below.schema)) if at in needed or at >= width]
-    if len(given) == len(below.schema):
-        return one
-    kept = tuple(below.kept[at] for at in given if at < width)
-    found: Relation = _reading_less(replace(below, schema=tuple(below.schema[at] for at in given), kept=kept))
-    places = {at: number for number, at in enumerate(given)}
+    indexes = [index for index in range(len(below.schema)) if index in needed or index >= width]
+    if len(indexes) == len(below.schema):
+        return relation
+    row_columns = tuple(below.kept[index] for index in indexes if index < width)
+    schema = tuple(below.schema[index] for index in indexes)
+    new_input: Relation = _reading_less(replace(below, schema=schema, kept=row_columns))
+    places = {index: number for number, index in enumerate(indexes)}
     for step in reversed(filters):
-        found = Filter(found.schema, found, moved(step.condition, places), place=step.place)
-    return replace(one, input=found, exprs=tuple(moved(expr, places) for expr in one.exprs))
+        new_input = Filter(new_input.schema, new_input, moved(step.condition, places), place=step.place)
+    return replace(relation, input=new_input, exprs=tuple(moved(expr, places) for expr in relation.exprs))
 
 
-def _reading_less(one: Unnest) -> Unnest:
+def _reading_less(unnest: Unnest) -> Unnest:
     """Return the same over the columns that it reads alone."""
-    below = one.input
-    read = sorted({*one.kept, *columns_of(one.collection)})
+    below = unnest.input
+    read = sorted({*unnest.kept, *columns_of(unnest.collection)})
     if not read or len(read) == len(below.schema):
-        return one
-    places = {at: number for number, at in enumerate(read)}
-    columns = tuple(below.column(at) for at in read)
-    input = Project(tuple(below.schema[at] for at in read), below, columns)
-    kept = tuple(places[at] for at in one.kept)
-    return replace(one, input=_narrowed(input), kept=kept, collection=moved(one.collection, places))
+        return unnest
+    places = {index: number for number, index in enumerate(read)}
+    columns = tuple(below.column(index) for index in read)
+    input = Project(tuple(below.schema[index] for index in read), below, columns)
+    row_columns = tuple(places[index] for index in unnest.kept)
+    return replace(unnest, input=_narrowed(input), kept=row_columns, collection=moved(unnest.collection, places))

@@ -36,30 +36,31 @@ from .push_projection_into_scan import columns_of, moved
 def push_projection_through_join(plan: Relation) -> Relation:
     """Narrow the joins below a Project, with or without a Filter between them; later joins come first."""
     plan = _narrowed(plan)
-    inputs = tuple(push_projection_through_join(one) for one in plan.inputs)
+    inputs = tuple(push_projection_through_join(below) for below in plan.inputs)
     same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
     return plan if same else plan.with_inputs(inputs)
 
 
-def _narrowed(one: Relation) -> Relation:
-    if isinstance(one, KeyedJoin) and one.kind.is_of_left:
-        return _narrowed_sides(one, set(range(len(one.schema))))[0]
-    if not isinstance(one, Project):
-        return one
-    between = one.input if isinstance(one.input, Filter) else None
-    join = between.input if between is not None else one.input
+def _narrowed(relation: Relation) -> Relation:
+    if isinstance(relation, KeyedJoin) and relation.kind.is_of_left:
+        return _narrowed_sides(relation, set(range(len(relation.schema))))[0]
+    if not isinstance(relation, Project):
+        return relation
+    between = relation.input if isinstance(relation.input, Filter) else None
+    join = between.input if between is not None else relation.input
     if not isinstance(join, KeyedJoin):
-        return one
-    needed = {at for expr in one.exprs for at in columns_of(expr)}
+        return relation
+    needed = {index for expr in relation.exprs for index in columns_of(expr)}
     if between is not None:
         needed |= set(columns_of(between.condition))
-    made, places = _narrowed_sides(join, needed)
-    if made is join:
-        return one
-    below: Relation = made
+    narrow_join, places = _narrowed_sides(join, needed)
+    if narrow_join is join:
+        return relation
+    below: Relation = narrow_join
     if between is not None:
-        below = replace(between, schema=made.schema, input=made, condition=moved(between.condition, places))
-    return replace(one, input=below, exprs=tuple(moved(expr, places) for expr in one.exprs))
+        condition = moved(between.condition, places)
+        below = replace(between, schema=narrow_join.schema, input=narrow_join, condition=condition)
+    return replace(relation, input=below, exprs=tuple(moved(expr, places) for expr in relation.exprs))
 
 
 def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[int, int]]:
@@ -67,8 +68,8 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
     width = join.width
     if join.condition is not None:
         needed = needed | set(columns_of(join.condition))
-    left = {at for at in needed if at < width} | set(join.keys.left)
-    right = {at - width for at in needed if at >= width} | set(join.keys.right)
+    left = {index for index in needed if index < width} | set(join.keys.left)
+    right = {index - width for index in needed if index >= width} | set(join.keys.right)
     if isinstance(join, WindowJoin):
         left, right = left | set(join.left_bounds), right | set(join.right_bounds)
     if isinstance(join, IntervalJoin):
@@ -81,37 +82,37 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
         return join, {}
     keys = replace(
         join.keys,
-        left=tuple(own_places[at] for at in join.keys.left),
-        right=tuple(other_places[at] for at in join.keys.right),
+        left=tuple(own_places[index] for index in join.keys.left),
+        right=tuple(other_places[index] for index in join.keys.right),
     )
-    both = {**own_places, **{at + width: place + len(own.schema) for at, place in other_places.items()}}
+    both = {**own_places, **{index + width: place + len(own.schema) for index, place in other_places.items()}}
     condition = None if join.condition is None else moved(join.condition, both)
     schema = joined_schema(own.schema, other.schema, join.kind)
-    made = replace(join, schema=schema, left=own, right=other, keys=keys, condition=condition)
-    if isinstance(made, WindowJoin):
-        (start, end), (other_start, other_end) = made.left_bounds, made.right_bounds
+    narrow_join = replace(join, schema=schema, left=own, right=other, keys=keys, condition=condition)
+    if isinstance(narrow_join, WindowJoin):
+        (start, end), (other_start, other_end) = narrow_join.left_bounds, narrow_join.right_bounds
         left_bounds = own_places[start], own_places[end]
         right_bounds = other_places[other_start], other_places[other_end]
-        made = replace(made, left_bounds=left_bounds, right_bounds=right_bounds)
-    if isinstance(made, IntervalJoin):
-        interval = made.interval
+        narrow_join = replace(narrow_join, left_bounds=left_bounds, right_bounds=right_bounds)
+    if isinstance(narrow_join, IntervalJoin):
+        interval = narrow_join.interval
         times = replace(interval, left=own_places[interval.left], right=other_places[interval.right])
-        made = replace(made, interval=times)
-    if isinstance(made, TemporalJoin):
-        return replace(made, times=(own_places[made.times[0]], other_places[made.times[1]])), both
-    return made, both
+        narrow_join = replace(narrow_join, interval=times)
+    if isinstance(narrow_join, TemporalJoin):
+        return replace(narrow_join, times=(own_places[narrow_join.times[0]], other_places[narrow_join.times[1]])), both
+    return narrow_join, both
 
 
 def with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, int]]:
     """Return the relation with the wanted columns alone, and where each stands; the same one where it has no others."""
-    kept = sorted(wanted) or [0]
-    places = {at: number for number, at in enumerate(kept)}
-    if len(kept) == len(side.schema):
+    indexes = sorted(wanted) or [0]
+    places = {index: number for number, index in enumerate(indexes)}
+    if len(indexes) == len(side.schema):
         return side, places
-    schema = tuple(side.schema[at] for at in kept)
+    schema = tuple(side.schema[index] for index in indexes)
     if isinstance(side, Project):
-        return replace(side, schema=schema, exprs=tuple(side.exprs[at] for at in kept)), places
-    exprs = tuple(Column(side.schema[at].type, at, side.schema[at].name) for at in kept)
+        return replace(side, schema=schema, exprs=tuple(side.exprs[index] for index in indexes)), places
+    exprs = tuple(Column(side.schema[index].type, index, side.schema[index].name) for index in indexes)
     return Project(schema, side, exprs), places
 
 

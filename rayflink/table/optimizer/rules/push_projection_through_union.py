@@ -32,21 +32,23 @@ def push_projection_through_union(plan: Relation) -> Relation:
     return plan.mapped(_changed)
 
 
-def _changed(one: Relation) -> Relation:
-    if isinstance(one, Union):
+def _changed(relation: Relation) -> Relation:
+    if isinstance(relation, Union):
         sides: list[Relation] = []
-        for side in one.sources:
-            inner = isinstance(side, Union) and [at.type for at in side.schema] == [at.type for at in one.schema]
+        types = [column.type for column in relation.schema]
+        for side in relation.sources:
+            inner = isinstance(side, Union) and [column.type for column in side.schema] == types
             sides += side.inputs if inner else [side]
-        return one if len(sides) == len(one.sources) else replace(one, sources=tuple(sides))
-    if isinstance(one, Project) and isinstance(one.input, Union) and all(map(is_movable, one.exprs)):
-        return _changed(Union(one.schema, tuple(_of_side(one, side) for side in one.input.sources), place=one.place))
-    return one
+        return relation if len(sides) == len(relation.sources) else replace(relation, sources=tuple(sides))
+    if isinstance(relation, Project) and isinstance(relation.input, Union) and all(map(is_movable, relation.exprs)):
+        sources = tuple(_of_side(relation, side) for side in relation.input.sources)
+        return _changed(Union(relation.schema, sources, place=relation.place))
+    return relation
 
 
-def _of_side(one: Project, side: Relation) -> Relation:
+def _of_side(project: Project, side: Relation) -> Relation:
     exprs = tuple(
         expr.mapped(lambda inner: side.column(inner.index) if isinstance(inner, Column) else inner)
-        for expr in one.exprs
+        for expr in project.exprs
     )  # fmt: skip
-    return Project(one.schema, side, exprs)
+    return Project(project.schema, side, exprs)

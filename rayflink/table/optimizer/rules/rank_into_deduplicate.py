@@ -36,13 +36,15 @@ def rank_into_deduplicate(plan: Relation) -> Relation:
     return plan.mapped(_single)
 
 
-def _single(one: Relation) -> Relation:
-    if type(one) is not Rank or one.is_whole or (one.first, one.last) != (1, 1) or len(one.keys) != 1:
-        return one
-    at, is_descending, _ = one.keys[0]
-    if not one.input.schema[at].is_time:
-        return one
-    return Deduplicate(one.schema, one.input, one.partition, one.keys, 1, 1, keeps_last=is_descending, place=one.place)
+def _single(node: Relation) -> Relation:
+    if type(node) is not Rank or node.is_whole or (node.first, node.last) != (1, 1) or len(node.keys) != 1:
+        return node
+    index, is_descending, _ = node.keys[0]
+    if not node.input.schema[index].is_time:
+        return node
+    return Deduplicate(
+        node.schema, node.input, node.partition, node.keys, 1, 1, keeps_last=is_descending, place=node.place
+    )
 
 
 __all__ = ["rank_into_deduplicate"]

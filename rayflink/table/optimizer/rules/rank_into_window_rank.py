@@ -48,30 +48,30 @@ def rank_into_window_rank(plan: Relation) -> Relation:
     return plan.mapped(_windowed)
 
 
-def _windowed(one: Relation) -> Relation:
-    if type(one) is not Rank or one.last is None or one.is_whole:
-        return one
-    parts = {one.input.schema[at].part: at for at in reversed(one.partition)}
+def _windowed(node: Relation) -> Relation:
+    if type(node) is not Rank or node.last is None or node.is_whole:
+        return node
+    parts = {node.input.schema[index].part: index for index in reversed(node.partition)}
     if TimePart.WINDOW_START not in parts or TimePart.WINDOW_END not in parts:
-        return one
-    is_deduplicated = one.last == 1 and len(one.keys) == 1 and _is_event_time(one.input, one.keys[0][0])
+        return node
+    is_deduplicated = node.last == 1 and len(node.keys) == 1 and _is_event_time(node.input, node.keys[0][0])
     return WindowRank(
-        one.schema, one.input, one.partition, one.keys, one.first, one.last, False,
+        node.schema, node.input, node.partition, node.keys, node.first, node.last, False,
         (parts[TimePart.WINDOW_START], parts[TimePart.WINDOW_END]),
-        is_deduplicated, is_deduplicated and one.keys[0][1], place=one.place,
+        is_deduplicated, is_deduplicated and node.keys[0][1], place=node.place,
     )  # fmt: skip
 
 
-def _is_event_time(relation: Relation, at: int) -> bool:
+def _is_event_time(relation: Relation, index: int) -> bool:
     """Return whether a column is the event time, or was it before rows were put into windows."""
-    if relation.schema[at].is_event_time:
+    if relation.schema[index].is_event_time:
         return True
     if isinstance(relation, Project):
-        expr = relation.exprs[at]
+        expr = relation.exprs[index]
         return isinstance(expr, Column) and _is_event_time(relation.input, expr.index)
     if isinstance(relation, (Filter, Rank)):
-        return at < len(relation.input.schema) and _is_event_time(relation.input, at)
-    return isinstance(relation, WindowTable) and relation.windowing.is_event_time and at == relation.windowing.time
+        return index < len(relation.input.schema) and _is_event_time(relation.input, index)
+    return isinstance(relation, WindowTable) and relation.windowing.is_event_time and index == relation.windowing.time
 
 
 __all__ = ["rank_into_window_rank"]

@@ -67,32 +67,32 @@ class _Bound:
     upper: int | None
 
 
-def _joined(one: Relation) -> Relation:
-    if not isinstance(one, Join) or one.is_whole or one.kind.is_of_left:
-        return one
-    bounds = {part: bound for part in parts_of(one.condition) if (bound := _bound(part, one)) is not None}
-    interval = _interval(list(bounds.values()), one)
+def _joined(relation: Relation) -> Relation:
+    if not isinstance(relation, Join) or relation.is_whole or relation.kind.is_of_left:
+        return relation
+    bounds = {part: bound for part in parts_of(relation.condition) if (bound := _bound(part, relation)) is not None}
+    interval = _interval(list(bounds.values()), relation)
     if interval is None:
-        return one
-    found = equalities(one)
-    if _digits(interval, one) <= _MILLISECONDS:
+        return relation
+    condition = equalities(relation)
+    if _digits(interval, relation) <= _MILLISECONDS:
         own = (interval.left, interval.right)
-        rest = [part for part in found.rest if part not in bounds or bounds[part].columns != own]
+        rest = [part for part in condition.rest if part not in bounds or bounds[part].columns != own]
     else:
-        rest = list(found.rest)
+        rest = list(condition.rest)
         interval = replace(interval, lower_ms=interval.lower_ms - 1, upper_ms=interval.upper_ms + 1)
-    made = keyed(one, found.pairs, rest)
+    base = keyed(relation, condition.pairs, rest)
     join = IntervalJoin(
-        made.schema, made.left, made.right, made.kind, made.keys, made.condition, interval, place=one.place
+        base.schema, base.left, base.right, base.kind, base.keys, base.condition, interval, place=relation.place
     )
-    return as_before(one, join)
+    return as_before(relation, join)
 
 
 def _interval(bounds: Sequence[_Bound], join: Join) -> Interval | None:
     """Return the first two columns of which both bounds are known."""
-    for columns in dict.fromkeys(one.columns for one in bounds):
-        lowers = [one.lower for one in bounds if one.columns == columns and one.lower is not None]
-        uppers = [one.upper for one in bounds if one.columns == columns and one.upper is not None]
+    for columns in dict.fromkeys(bound.columns for bound in bounds):
+        lowers = [bound.lower for bound in bounds if bound.columns == columns and bound.lower is not None]
+        uppers = [bound.upper for bound in bounds if bound.columns == columns and bound.upper is not None]
         if lowers and uppers:
             is_event_time = join.left.schema[columns[0]].part is not TimePart.PROCTIME
             return Interval(*columns, max(lowers), min(uppers), is_event_time)
@@ -108,16 +108,16 @@ def _digits(interval: Interval, join: Join) -> int:
 def _bound(part: Expr, join: Join) -> _Bound | None:
     if not isinstance(part, Call) or part.function.name not in _SIGNS:
         return None
-    one, other = (_moved_time(arg) for arg in part.args)
-    if one is None or other is None:
+    left_time, right_time = (_moved_time(arg) for arg in part.args)
+    if left_time is None or right_time is None:
         return None
     sign = part.function.name
-    if one[0] >= join.width > other[0]:
-        one, other, sign = other, one, _SIGNS[sign]
-    left, right = one[0], other[0] - join.width
-    if not left < join.width <= other[0] or not _are_times(join.left.schema[left], join.right.schema[right]):
+    if left_time[0] >= join.width > right_time[0]:
+        left_time, right_time, sign = right_time, left_time, _SIGNS[sign]
+    left, right = left_time[0], right_time[0] - join.width
+    if not left < join.width <= right_time[0] or not _are_times(join.left.schema[left], join.right.schema[right]):
         return None
-    apart = one[1] - other[1]  # left + one[1] < right + other[1]: right - left > apart
+    apart = left_time[1] - right_time[1]  # left + left_time[1] < right + right_time[1]: right - left > apart
     lower = {"<": apart + 1, "<=": apart, "=": apart}.get(sign)
     upper = {">": apart - 1, ">=": apart, "=": apart}.get(sign)
     return _Bound((left, right), lower, upper)
@@ -132,13 +132,17 @@ def _are_times(left: Attribute, right: Attribute) -> bool:
     return _follows_watermark(left) and _follows_watermark(right)
 
 
-def _follows_watermark(one: Attribute) -> bool:
-    if one.is_event_time:
+def _follows_watermark(attribute: Attribute) -> bool:
+    if attribute.is_event_time:
         return True
-    windowing = one.windowing
-    if one.part not in (TimePart.WINDOW_START, TimePart.WINDOW_END) or windowing is None or not windowing.is_event_time:
+    windowing = attribute.windowing
+    if (
+        attribute.part not in (TimePart.WINDOW_START, TimePart.WINDOW_END)
+        or windowing is None
+        or not windowing.is_event_time
+    ):
         return False
-    return one.part is TimePart.WINDOW_END or windowing.kind is not WindowKind.SESSION
+    return attribute.part is TimePart.WINDOW_END or windowing.kind is not WindowKind.SESSION
 
 
 def _moved_time(expr: Expr) -> tuple[int, int] | None:
@@ -147,10 +151,10 @@ def _moved_time(expr: Expr) -> tuple[int, int] | None:
         return expr.index, 0
     if not isinstance(expr, Call) or expr.function.name not in ("+", "-"):
         return None
-    one, other = expr.args
-    by, moved = _milliseconds(other), _moved_time(one)
+    left, right = expr.args
+    by, moved = _milliseconds(right), _moved_time(left)
     if by is None and expr.function.name == "+":
-        by, moved = _milliseconds(one), _moved_time(other)
+        by, moved = _milliseconds(left), _moved_time(right)
     if by is None or moved is None:
         return None
     return moved[0], moved[1] + (by if expr.function.name == "+" else -by)

@@ -60,22 +60,22 @@ def recognize_window_join(plan: Relation) -> Relation:
     return plan.mapped(_joined)
 
 
-def _joined(one: Relation) -> Relation:
-    if not isinstance(one, Join) or one.is_whole:
-        return one
-    found = equalities(one)
-    bounds = {part: pair for pair in found.pairs if (part := _bound_of(pair, one)) is not None}
+def _joined(relation: Relation) -> Relation:
+    if not isinstance(relation, Join) or relation.is_whole:
+        return relation
+    condition = equalities(relation)
+    bounds = {part: pair for pair in condition.pairs if (part := _bound_of(pair, relation)) is not None}
     if set(bounds) != set(_BOUNDS):
-        return one
+        return relation
     start, end = ((pair.left.index, pair.right.index) for pair in map(bounds.__getitem__, _BOUNDS))  # type: ignore[attr-defined]
-    left, right = one.left.schema[end[0]], one.right.schema[end[1]]
-    windowing = _windowing(left, right, one)
-    made = keyed(one, [pair for pair in found.pairs if pair not in bounds.values()], found.rest)
+    left, right = relation.left.schema[end[0]], relation.right.schema[end[1]]
+    windowing = _windowing(left, right, relation)
+    base = keyed(relation, [pair for pair in condition.pairs if pair not in bounds.values()], condition.rest)
     join = WindowJoin(
-        made.schema, made.left, made.right, made.kind, made.keys, made.condition, windowing,
-        (start[0], end[0]), (start[1], end[1]), place=one.place,
+        base.schema, base.left, base.right, base.kind, base.keys, base.condition, windowing,
+        (start[0], end[0]), (start[1], end[1]), place=relation.place,
     )  # fmt: skip
-    return as_before(one, join)
+    return as_before(relation, join)
 
 
 def _bound_of(pair: Pair, join: Join) -> TimePart | None:
@@ -87,15 +87,17 @@ def _bound_of(pair: Pair, join: Join) -> TimePart | None:
 
 
 def _windowing(left: Attribute, right: Attribute, join: Join) -> Windowing:
-    one, other = left.windowing, right.windowing
-    if one is None or other is None or one.describe_without_time() != other.describe_without_time():
-        shown = " and ".join("other windows" if each is None else each.describe_without_time() for each in (one, other))
+    windowing, other = left.windowing, right.windowing
+    if windowing is None or other is None or windowing.describe_without_time() != other.describe_without_time():
+        shown = " and ".join(
+            "other windows" if windows is None else windows.describe_without_time() for windows in (windowing, other)
+        )
         remedy = "window both sides by the same function with the same lengths"
         raise SqlError(f"a join of windows of {shown}", remedy, "", join.place)
-    if not one.is_event_time:
+    if not windowing.is_event_time:
         remedy = "window both sides by a column with a WATERMARK"
         raise SqlError("a join of windows of processing time", remedy, "", join.place)
-    return replace(one, partition=())
+    return replace(windowing, partition=())
 
 
 __all__ = ["recognize_window_join"]

@@ -78,7 +78,7 @@ class _Tables:
     @property
     def width(self) -> int:
         """Return columns of all tables."""
-        return sum(len(one.schema) for one in self.relations)
+        return sum(len(relation.schema) for relation in self.relations)
 
 
 def reorder_joins(plan: Relation, estimates: Estimates, most_bushy: int) -> Relation:
@@ -88,41 +88,46 @@ def reorder_joins(plan: Relation, estimates: Estimates, most_bushy: int) -> Rela
         estimates: says how many rows a relation gives.
         most_bushy: this many tables are ordered by looking at all orders, more of them step by step.
     """
-    found = _tables(plan) if isinstance(plan, Join) else None
-    if found is None or len(found.relations) < LEAST:
-        inputs = [reorder_joins(one, estimates, most_bushy) for one in plan.inputs]
+    tables = _tables(plan) if isinstance(plan, Join) else None
+    if tables is None or len(tables.relations) < LEAST:
+        inputs = [reorder_joins(below, estimates, most_bushy) for below in plan.inputs]
         same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
         return plan if same else plan.with_inputs(inputs)
-    relations = tuple(reorder_joins(one, estimates, most_bushy) for one in found.relations)
-    order = _order(replace(found, relations=relations), estimates, most_bushy)
+    relations = tuple(reorder_joins(relation, estimates, most_bushy) for relation in tables.relations)
+    order = _order(replace(tables, relations=relations), estimates, most_bushy)
     if order is None:
-        changed = any(new is not old for new, old in zip(relations, found.relations, strict=True))
-        order = found.written if changed else None
-    return plan if order is None else _built(plan, replace(found, relations=relations), order)
+        changed = any(new is not old for new, old in zip(relations, tables.relations, strict=True))
+        order = tables.written if changed else None
+    return plan if order is None else _built(plan, replace(tables, relations=relations), order)
 
 
-def _tables(one: Relation) -> _Tables | None:
+def _tables(relation: Relation) -> _Tables | None:
     """Return the tables that a relation joins; None: it is not an inner join whose order can change."""
-    if isinstance(one, Join) and one.is_whole and one.kind is JoinKind.INNER and _is_safe(one.condition):
-        left, right = (_tables(side) or _alone(side) for side in one.inputs)
+    if (
+        isinstance(relation, Join)
+        and relation.is_whole
+        and relation.kind is JoinKind.INNER
+        and _is_safe(relation.condition)
+    ):
+        left, right = (_tables(side) or _alone(side) for side in relation.inputs)
         width = left.width
-        places = {at: at + width for at in range(right.width)}
+        places = {index: index + width for index in range(right.width)}
         columns = (*left.columns, *(moved(column, places) for column in right.columns))
         conditions = (*left.conditions, *(moved(condition, places) for condition in right.conditions))
-        own = tuple(_over(part, columns) for part in parts_of(one.condition))
+        own = tuple(_over(part, columns) for part in parts_of(relation.condition))
         written = (left.written, _shifted(right.written, len(left.relations)))
         return _Tables((*left.relations, *right.relations), (*conditions, *own), columns, written)
-    if isinstance(one, Filter) and _is_safe(one.condition) and (below := _tables(one.input)) is not None:
-        own = tuple(_over(part, below.columns) for part in parts_of(one.condition))
+    if isinstance(relation, Filter) and _is_safe(relation.condition) and (below := _tables(relation.input)) is not None:
+        own = tuple(_over(part, below.columns) for part in parts_of(relation.condition))
         return replace(below, conditions=(*below.conditions, *own))
-    if isinstance(one, Project) and all(isinstance(expr, Column) for expr in one.exprs):
-        if (below := _tables(one.input)) is not None:
-            return replace(below, columns=tuple(_over(expr, below.columns) for expr in one.exprs))
+    if isinstance(relation, Project) and all(isinstance(expr, Column) for expr in relation.exprs):
+        if (below := _tables(relation.input)) is not None:
+            return replace(below, columns=tuple(_over(expr, below.columns) for expr in relation.exprs))
     return None
 
 
-def _alone(one: Relation) -> _Tables:
-    return _Tables((one,), (), tuple(one.column(at) for at in range(len(one.schema))), 0)
+def _alone(relation: Relation) -> _Tables:
+    return _Tables((relation,), (), tuple(relation.column(index) for index in range(len(relation.schema))), 0)
 
 
 def _is_safe(condition: Expr) -> bool:
@@ -130,7 +135,7 @@ def _is_safe(condition: Expr) -> bool:
 
 
 def _over(expr: Expr, columns: Sequence[Expr]) -> Expr:
-    return expr.mapped(lambda one: columns[one.index] if isinstance(one, Column) else one)
+    return expr.mapped(lambda part: columns[part.index] if isinstance(part, Column) else part)
 
 
 def _shifted(order: Order, by: int) -> Order:
@@ -139,16 +144,16 @@ def _shifted(order: Order, by: int) -> Order:
 
 def _owners(tables: _Tables) -> list[int]:
     """Return the number of each column's table."""
-    return [at for at, one in enumerate(tables.relations) for _ in one.schema]
+    return [table for table, relation in enumerate(tables.relations) for _ in relation.schema]
 
 
 def _order(tables: _Tables, estimates: Estimates, most_bushy: int) -> Order | None:
     """Return the best order; None: the one that is written."""
-    found = [estimates.of(one) for one in tables.relations]
-    if not all(one.is_known for one in found):
+    guesses = [estimates.of(relation) for relation in tables.relations]
+    if not all(guess.is_known for guess in guesses):
         return None
     conditions = _conditions(tables, estimates)
-    choice = JoinOrder([one.rows for one in found], conditions, most_bushy)
+    choice = JoinOrder([guess.rows for guess in guesses], conditions, most_bushy)
     best = choice.best()
     return best if choice.cost(best) < GAIN * choice.cost(tables.written) else None
 
@@ -156,62 +161,62 @@ def _order(tables: _Tables, estimates: Estimates, most_bushy: int) -> Order | No
 def _conditions(tables: _Tables, estimates: Estimates) -> list[Condition]:
     """Conditions of the same tables are one."""
     owners = _owners(tables)
-    columns = [column for one in tables.relations for column in estimates.of(one).columns]
-    found: list[Condition] = []
+    columns = [column for relation in tables.relations for column in estimates.of(relation).columns]
+    conditions: list[Condition] = []
     pairs: dict[tuple[int, int], list[Pair]] = {}
     for part in tables.conditions:
-        over = sorted({owners[at] for at in columns_of(part)})
+        over = sorted({owners[index] for index in columns_of(part)})
         pair = _pair(part, tables, (over[0], over[1])) if len(over) == 2 else None
         if pair is not None:
             pairs.setdefault((over[0], over[1]), []).append(pair)
         elif over:
-            found.append(Condition(sum(1 << at for at in over), selectivity(part, columns), False))
-    for (one, other), equal in pairs.items():
-        left, right = (estimates.of(tables.relations[at]) for at in (one, other))
-        found.append(Condition(1 << one | 1 << other, estimates.of_pairs(left, right, equal)))
-    return found
+            conditions.append(Condition(sum(1 << table for table in over), selectivity(part, columns), False))
+    for (first, second), equal in pairs.items():
+        left, right = (estimates.of(tables.relations[table]) for table in (first, second))
+        conditions.append(Condition(1 << first | 1 << second, estimates.of_pairs(left, right, equal)))
+    return conditions
 
 
 def _pair(part: Expr, tables: _Tables, sides: tuple[int, int]) -> Pair | None:
     """Return an equation between two tables, each side over its columns."""
-    left, right = (tables.relations[at] for at in sides)
-    firsts = [sum(len(one.schema) for one in tables.relations[:at]) for at in sides]
-    places = {firsts[0] + at: at for at in range(len(left.schema))}
-    places.update({firsts[1] + at: len(left.schema) + at for at in range(len(right.schema))})
+    left, right = (tables.relations[table] for table in sides)
+    firsts = [sum(len(relation.schema) for relation in tables.relations[:table]) for table in sides]
+    places = {firsts[0] + index: index for index in range(len(left.schema))}
+    places.update({firsts[1] + index: len(left.schema) + index for index in range(len(right.schema))})
     schema = joined_schema(left.schema, right.schema, JoinKind.INNER)
-    found = equalities(Join(schema, left, right, JoinKind.INNER, moved(part, places)))
-    return found.pairs[0] if found.pairs else None
+    pairs = equalities(Join(schema, left, right, JoinKind.INNER, moved(part, places))).pairs
+    return pairs[0] if pairs else None
 
 
 def _built(plan: Relation, tables: _Tables, order: Order) -> Relation:
     """Return the joins in an order, with the columns of the plan."""
     owners = _owners(tables)
     constant = [part for part in tables.conditions if not columns_of(part)]
-    left = [(part, {owners[at] for at in columns_of(part)}) for part in tables.conditions if columns_of(part)]
+    left = [(part, {owners[index] for index in columns_of(part)}) for part in tables.conditions if columns_of(part)]
 
     def due(known: set[int]) -> list[Expr]:
-        found = [part for part, over in left if over <= known]
+        conditions = [part for part, over in left if over <= known]
         left[:] = [(part, over) for part, over in left if not over <= known]
-        return found
+        return conditions
 
-    def made(order: Order) -> tuple[Relation, list[int], set[int]]:
+    def build(order: Order) -> tuple[Relation, list[int], set[int]]:
         """Return the relation, the number of each of its columns over all tables, and the tables."""
         if isinstance(order, int):
-            columns = [at for at, owner in enumerate(owners) if owner == order]
-            places = {at: number for number, at in enumerate(columns)}
+            columns = [index for index, owner in enumerate(owners) if owner == order]
+            places = {index: number for number, index in enumerate(columns)}
             alone = [moved(part, places) for part in due({order})]
             return filtered(tables.relations[order], alone), columns, {order}
-        (one, own, known), (other, beside, more) = made(order[0]), made(order[1])
+        (first, own, known), (second, beside, more) = build(order[0]), build(order[1])
         columns, both = [*own, *beside], known | more
-        places = {at: number for number, at in enumerate(columns)}
+        places = {index: number for number, index in enumerate(columns)}
         condition = always([moved(part, places) for part in due(both)])
-        schema = joined_schema(one.schema, other.schema, JoinKind.INNER)
-        return Join(schema, one, other, JoinKind.INNER, condition, True, place=plan.place), columns, both
+        schema = joined_schema(first.schema, second.schema, JoinKind.INNER)
+        return Join(schema, first, second, JoinKind.INNER, condition, True, place=plan.place), columns, both
 
-    found, columns, _ = made(order)
-    places = {at: number for number, at in enumerate(columns)}
+    joins, columns, _ = build(order)
+    places = {index: number for number, index in enumerate(columns)}
     exprs = tuple(moved(column, places) for column in tables.columns)
-    return Project(plan.schema, filtered(found, constant), exprs)
+    return Project(plan.schema, filtered(joins, constant), exprs)
 
 
 __all__ = ["reorder_joins"]

@@ -78,34 +78,36 @@ def split_distinct(plan: Relation, buckets: int) -> Relation:
     """
     if not buckets:
         return plan
-    return plan.mapped(lambda one: _split(one, buckets) if isinstance(one, WindowAggregate) else one)
+    return plan.mapped(
+        lambda relation: _split(relation, buckets) if isinstance(relation, WindowAggregate) else relation
+    )
 
 
-def _split(one: WindowAggregate, buckets: int) -> Relation:
-    windowing = _windowing_of(one)
-    if one.emission is not None or not windowing.is_event_time or windowing.kind is WindowKind.SESSION:
-        return one
-    calls = [replace(call, distinct=call.distinct and call.name not in _SELECTING) for call in one.calls]
+def _split(aggregate: WindowAggregate, buckets: int) -> Relation:
+    windowing = _windowing_of(aggregate)
+    if aggregate.emission is not None or not windowing.is_event_time or windowing.kind is WindowKind.SESSION:
+        return aggregate
+    calls = [replace(call, distinct=call.distinct and call.name not in _SELECTING) for call in aggregate.calls]
     columns = {call.arguments[0] for call in calls if call.distinct}
-    if len(columns) != 1 or one.partial_final is not PartialFinal.NONE:
-        return one
+    if len(columns) != 1 or aggregate.partial_final is not PartialFinal.NONE:
+        return aggregate
     (column,) = columns
-    types = [one.input.schema[call.arguments[0]].type if call.arguments else None for call in calls]
-    if column in one.grouping or not has_hash(one.input.schema[column].type):
-        return one
+    types = [aggregate.input.schema[call.arguments[0]].type if call.arguments else None for call in calls]
+    if column in aggregate.grouping or not has_hash(aggregate.input.schema[column].type):
+        return aggregate
     if not all(_is_splittable(call, kind) for call, kind in zip(calls, types, strict=True)):
-        return one
-    return _Split(one, calls, _with_bucket(one.input, column, buckets)).whole()
+        return aggregate
+    return _Split(aggregate, calls, _with_bucket(aggregate.input, column, buckets)).whole()
 
 
-def _windowing_of(one: WindowAggregate) -> Windowing:
+def _windowing_of(aggregate: WindowAggregate) -> Windowing:
     """Return the windows of an aggregate, or those in which its rows are already."""
-    found = one.windowing
-    if found is None:
-        assert one.bounds is not None
-        found = one.input.schema[one.bounds[0]].windowing
-    assert found is not None
-    return found
+    windowing = aggregate.windowing
+    if windowing is None:
+        assert aggregate.bounds is not None
+        windowing = aggregate.input.schema[aggregate.bounds[0]].windowing
+    assert windowing is not None
+    return windowing
 
 
 def _is_splittable(call: AggregateCall, kind: DataType | None) -> bool:
@@ -120,7 +122,7 @@ def _with_bucket(relation: Relation, column: int, buckets: int) -> Relation:
     number = DataTypes.INT(False)
     code = Call(number, named("HASH_CODE"), (relation.column(column),))
     bucket = Call(number, named("MOD"), (code, Literal(number, buckets)))
-    exprs = (*(relation.column(at) for at in range(len(relation.schema))), bucket)
+    exprs = (*(relation.column(index) for index in range(len(relation.schema))), bucket)
     name = f"$f{len(relation.schema)}"
     return Project((*relation.schema, Attribute(name, number)), relation, exprs)
 
@@ -129,14 +131,14 @@ class _Split:
     """Both steps of an aggregate.
 
     Args:
-        one: what is split.
+        aggregate: what is split.
         calls: its calls.
         relation: its rows, with the bucket behind their columns.
     """
 
-    def __init__(self, one: WindowAggregate, calls: Sequence[AggregateCall], relation: Relation) -> None:
-        self._one, self._relation = one, relation
-        self._keys = len(one.grouping)
+    def __init__(self, aggregate: WindowAggregate, calls: Sequence[AggregateCall], relation: Relation) -> None:
+        self._aggregate, self._relation = aggregate, relation
+        self._keys = len(aggregate.grouping)
         self._partial: list[AggregateCall] = []
         self._final: list[AggregateCall] = []
         self._made_of = [self._parts(call) for call in calls]
@@ -161,52 +163,54 @@ class _Split:
         """Return the number of a call that joins what a call gives in each bucket."""
         if partial not in self._partial:
             self._partial.append(partial)
-        of = self._keys + 1 + self._partial.index(partial)
-        final = replace(final, arguments=(of,), filter=None, distinct=False)
+        column = self._keys + 1 + self._partial.index(partial)
+        final = replace(final, arguments=(column,), filter=None, distinct=False)
         if final not in self._final:
             self._final.append(final)
         return self._final.index(final)
 
     def whole(self) -> Relation:
         """Return a relation with the rows and columns of the aggregate."""
-        one, bucket = self._one, len(self._relation.schema) - 1
-        keys, bounds = one.schema[: self._keys], one.schema[-3:]
-        counted = tuple(Attribute(f"$p{at}", call.type) for at, call in enumerate(self._partial))
+        aggregate, bucket = self._aggregate, len(self._relation.schema) - 1
+        keys, bounds = aggregate.schema[: self._keys], aggregate.schema[-3:]
+        counted = tuple(Attribute(f"$p{index}", call.type) for index, call in enumerate(self._partial))
         schema = (*keys, self._relation.schema[bucket], *counted, *bounds)
         partial = replace(
-            one, input=self._relation, schema=schema, grouping=(*one.grouping, bucket), calls=tuple(self._partial),
-            partial_final=PartialFinal.PARTIAL,
+            aggregate, input=self._relation, schema=schema, grouping=(*aggregate.grouping, bucket),
+            calls=tuple(self._partial), partial_final=PartialFinal.PARTIAL,
         )  # fmt: skip
         start = len(schema) - 3
         final = replace(
-            one, input=partial, schema=(*keys, *self._results(), *bounds), grouping=tuple(range(self._keys)),
+            aggregate, input=partial, schema=(*keys, *self._results(), *bounds), grouping=tuple(range(self._keys)),
             calls=tuple(self._final), windowing=None, bounds=(start, start + 1), partial_final=PartialFinal.FINAL,
         )  # fmt: skip
-        if final.schema == one.schema:
+        if final.schema == aggregate.schema:
             return final
         first = self._keys + len(self._final)
-        kept, last = range(self._keys), range(first, first + 3)
-        made = [self._value(final, parts, call.type) for parts, call in zip(self._made_of, one.calls, strict=True)]
-        return Project(one.schema, final, (*map(final.column, kept), *made, *map(final.column, last)))
+        grouping, last = range(self._keys), range(first, first + 3)
+        values = [
+            self._value(final, parts, call.type) for parts, call in zip(self._made_of, aggregate.calls, strict=True)
+        ]
+        return Project(aggregate.schema, final, (*map(final.column, grouping), *values, *map(final.column, last)))
 
     def _results(self) -> list[Attribute]:
         """Return columns of the final calls: those of the whole where they are these."""
-        if self._made_of == [(at,) for at in range(len(self._final))]:
-            return list(self._one.schema[self._keys : -3])
-        return [Attribute(f"$r{at}", call.type) for at, call in enumerate(self._final)]
+        if self._made_of == [(index,) for index in range(len(self._final))]:
+            return list(self._aggregate.schema[self._keys : -3])
+        return [Attribute(f"$r{index}", call.type) for index, call in enumerate(self._final)]
 
     def _value(self, final: Relation, parts: tuple[int, ...], kind: DataType) -> Expr:
         """Return the value of a call from its final calls; an average of no values is NULL."""
-        total, *counts = (final.column(self._keys + at) for at in parts)
+        total, *counts = (final.column(self._keys + index) for index in parts)
         if not counts:
             return total
         count = counts[0]
         wide = total.type if total.type.root is not Root.DECIMAL else kind
-        found: Expr = Call(wide, named("/"), (total, count))
+        value: Expr = Call(wide, named("/"), (total, count))
         if kind.is_nullable:
             none = Call(DataTypes.BOOLEAN(False), named("="), (count, Literal(_COUNTED, 0)))
-            found = Call(wide, named("IF"), (none, Literal(wide, None), found))
-        return found if found.type == kind else Call(kind, named("CAST"), (found,))
+            value = Call(wide, named("IF"), (none, Literal(wide, None), value))
+        return value if value.type == kind else Call(kind, named("CAST"), (value,))
 
 
 def _summed_as(argument: DataType, result: DataType) -> DataType:

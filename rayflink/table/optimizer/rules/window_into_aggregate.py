@@ -47,41 +47,41 @@ def window_into_aggregate(plan: Relation) -> Relation:
     return plan.mapped(_pulled)
 
 
-def _pulled(one: Relation) -> Relation:
-    if not isinstance(one, WindowAggregate) or one.bounds is None:
-        return one
+def _pulled(relation: Relation) -> Relation:
+    if not isinstance(relation, WindowAggregate) or relation.bounds is None:
+        return relation
     steps: list[Relation] = []
-    below = one.input
+    below = relation.input
     while isinstance(below, (Project, Filter)):
         steps.append(below)
         below = below.input
     if not isinstance(below, WindowTable):
-        return one
+        return relation
     lower = _Lower(below)
     for step in reversed(steps):
         if isinstance(step, Filter):
             if not lower.has(step.condition) or not _keeps_sessions(below, step.condition, lower):
-                return one
+                return relation
             lower.filter(step)
         elif isinstance(step, Project):
             lower.project(step)
-    used = [at for call in one.calls for at in used_by(call)]
-    if any(at not in lower.places for at in (*one.grouping, *used)):
-        return one
-    grouping = tuple(lower.places[at] for at in one.grouping)
+    used = [index for call in relation.calls for index in used_by(call)]
+    if any(index not in lower.places for index in (*relation.grouping, *used)):
+        return relation
+    grouping = tuple(lower.places[index] for index in relation.grouping)
     is_session = below.windowing.kind is WindowKind.SESSION
     if is_session and set(lower.partition) != set(grouping):  # sessions have other keys than the groups
-        return one
+        return relation
     windowing = replace(below.windowing, time=lower.time, partition=tuple(lower.partition))
-    calls = tuple(moved_call(call, lower.places) for call in one.calls)
-    return replace(one, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
+    calls = tuple(moved_call(call, lower.places) for call in relation.calls)
+    return replace(relation, input=lower.relation, grouping=grouping, calls=calls, windowing=windowing, bounds=None)
 
 
 def _keeps_sessions(windows: WindowTable, condition: Expr, lower: _Lower) -> bool:
     """Return whether a filter leaves the windows as they are: sessions depend on all rows of their key."""
     if windows.windowing.kind is not WindowKind.SESSION:
         return True
-    return all(lower.places[at] in lower.partition for at in columns_of(condition))
+    return all(lower.places[index] in lower.partition for index in columns_of(condition))
 
 
 class _Lower:
@@ -97,18 +97,18 @@ class _Lower:
         """Where the time attribute stands."""
         self.partition = list(windows.windowing.partition)
         """Where the columns stand by which sessions are distinguished; -1 for one that is not there any more."""
-        self.places = {at: at for at in range(len(windows.input.schema))}
+        self.places = {index: index for index in range(len(windows.input.schema))}
         """Number of a column of the steps above -> its number here; the bounds of windows have none."""
 
     def has(self, expr: Expr) -> bool:
         """Return whether an expression reads no bound of a window."""
-        return all(at in self.places for at in columns_of(expr))
+        return all(index in self.places for index in columns_of(expr))
 
     def over(self, expr: Expr) -> Expr:
         """Return the expression on the columns here."""
 
-        def change(one: Expr) -> Expr:
-            return self.relation.column(self.places[one.index]) if isinstance(one, Column) else one
+        def change(part: Expr) -> Expr:
+            return self.relation.column(self.places[part.index]) if isinstance(part, Column) else part
 
         return expr.mapped(change)
 
@@ -119,9 +119,9 @@ class _Lower:
 
     def project(self, step: Project) -> None:
         """Put what a projection computes without the bounds here, with the time attribute."""
-        kept = [at for at, expr in enumerate(step.exprs) if self.has(expr)]
-        exprs = [self.over(step.exprs[at]) for at in kept]
-        schema = [step.schema[at] for at in kept]
+        indexes = [index for index, expr in enumerate(step.exprs) if self.has(expr)]
+        exprs = [self.over(step.exprs[index]) for index in indexes]
+        schema = [step.schema[index] for index in indexes]
         time = next((n for n, expr in enumerate(exprs) if isinstance(expr, Column) and expr.index == self.time), None)
         if time is None:
             exprs.append(self.relation.column(self.time))
@@ -129,9 +129,9 @@ class _Lower:
             time = len(exprs) - 1
         else:
             schema[time] = replace(self.relation.schema[self.time], name=schema[time].name)
-        self.partition = [_place_of(at, exprs) for at in self.partition]
+        self.partition = [_place_of(index, exprs) for index in self.partition]
         self.relation, self.time = Project(tuple(schema), self.relation, tuple(exprs)), time
-        self.places = {at: number for number, at in enumerate(kept)}
+        self.places = {index: number for number, index in enumerate(indexes)}
 
 
 def _place_of(column: int, exprs: list[Expr]) -> int:
