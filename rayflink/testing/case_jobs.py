@@ -90,9 +90,9 @@ class CaseJob:
         events: list[dict[str | None, list[OutputElement]]] = [{} for _ in range(self.parallelism)]
         for tag in self.tags:
             for subtask in range(self.parallelism):
-                found = list(result.accumulators.get(_accumulator(self.name, tag, subtask)) or [])
-                events[subtask][tag] = found
-                parts[subtask] += [entry for entry in found if tag is None or isinstance(entry, Record)]
+                entries = list(result.accumulators.get(_accumulator(self.name, tag, subtask)) or [])
+                events[subtask][tag] = entries
+                parts[subtask] += [entry for entry in entries if tag is None or isinstance(entry, Record)]
         if self.parallelism == 1:
             for tag, wanted in by_output(self.expected).items():
                 assert_same(events[0][tag], wanted, name)
@@ -178,7 +178,7 @@ def _partitioner(key: Any) -> partitioners.Partitioner:
 
 def can_spread(case: Case) -> bool:
     """Return whether the records of a case are the same wherever its subtasks run."""
-    return case.inputs == 1 and not any(isinstance(element, Moment) for element in case.given)
+    return case.inputs == 1 and not any(isinstance(element, Moment) for element in case.elements)
 
 
 def _scripts(case: Case, parallelism: int, in_order: bool) -> tuple[list[list[Any]], bool]:

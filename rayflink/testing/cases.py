@@ -39,12 +39,12 @@ class Case:
     """The subject of one call of `verify`.
 
     Args:
-        factory, given, key: as for `verify`.
+        factory, elements, key: as for `verify`.
     """
 
-    def __init__(self, factory: OperatorFactory, given: Sequence[CaseElement], key: Any = None) -> None:
-        self.factory, self.given = factory, list(given)
-        self.inputs = 2 if any(isinstance(element, SecondInput) for element in given) else 1
+    def __init__(self, factory: OperatorFactory, elements: Sequence[CaseElement], key: Any = None) -> None:
+        self.factory, self.elements = factory, list(elements)
+        self.inputs = 2 if any(isinstance(element, SecondInput) for element in elements) else 1
         self.keys = _key_functions(factory, key)
 
     def steps(self) -> list[Step]:
@@ -58,7 +58,7 @@ class Case:
                 steps.append((pending_input, row_batch(pending)))
                 pending.clear()
 
-        for element in copy.deepcopy(self.given):
+        for element in copy.deepcopy(self.elements):
             index, inner = (1, element.element) if isinstance(element, SecondInput) else (0, element)
             if isinstance(inner, Record):
                 if index != pending_input:
@@ -124,7 +124,7 @@ def randomly_split(steps: Iterable[Step], seed: int) -> list[Step]:
     draw = random.Random(seed)
     out: list[Step] = []
     for index, element in steps:
-        cuts = [at for at in range(1, length(element)) if draw.random() < 0.4]
+        cuts = [position for position in range(1, length(element)) if draw.random() < 0.4]
         out += [(index, part) for part in _cut(element, cuts)]
     return out
 

@@ -18,17 +18,17 @@ def by_output(entries: Iterable[OutputElement], tags: Iterable[str] = ()) -> dic
         tags: side outputs to show even when they have no records.
     """
     everything = list(entries)
-    found = {entry.tag for entry in everything if isinstance(entry, Record) and entry.tag is not None}
+    tags_of_records = {entry.tag for entry in everything if isinstance(entry, Record) and entry.tag is not None}
     return {
         tag: [entry for entry in everything if not isinstance(entry, Record) or entry.tag == tag]
-        for tag in (None, *sorted(found.union(tags)))
+        for tag in (None, *sorted(tags_of_records.union(tags)))
     }
 
 
-def assert_same(found: list[OutputElement], expected: list[OutputElement], name: str) -> None:
+def assert_same(actual: list[OutputElement], expected: list[OutputElement], name: str) -> None:
     """Compare the outputs of two runs, each output by itself; `name` begins the error."""
-    tags = {entry.tag for entry in (*found, *expected) if isinstance(entry, Record) and entry.tag is not None}
-    mine, wanted = by_output(found, tags), by_output(expected, tags)
+    tags = {entry.tag for entry in (*actual, *expected) if isinstance(entry, Record) and entry.tag is not None}
+    mine, wanted = by_output(actual, tags), by_output(expected, tags)
     for tag, left in wanted.items():
         if left != mine[tag]:
             output = "the main output" if tag is None else f"side output {tag!r}"
@@ -67,10 +67,10 @@ def _same_bag(left: list[Record], right: list[Record]) -> bool:
     return not rest
 
 
-def _difference(expected: Sequence[Any], found: Sequence[Any], limit: int = 60) -> str:
-    lines = list(difflib.ndiff([repr(entry) for entry in expected], [repr(entry) for entry in found]))
+def _difference(expected: Sequence[Any], actual: Sequence[Any], limit: int = 60) -> str:
+    lines = list(difflib.ndiff([repr(entry) for entry in expected], [repr(entry) for entry in actual]))
     lines = [f"  {line}" for line in lines if not line.startswith("?")]
     if all(line.startswith("    ") for line in lines):  # equal in print, not by ==
-        pairs = [(left, right) for left, right in zip(expected, found, strict=True) if left != right]
+        pairs = [(left, right) for left, right in zip(expected, actual, strict=True) if left != right]
         return "\n".join(f"  {left!r} prints alike and is not equal" for left, _ in pairs[:limit])
     return "\n".join(lines[:limit] + ([f"  ... {len(lines) - limit} more lines"] if len(lines) > limit else []))

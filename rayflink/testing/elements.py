@@ -38,8 +38,8 @@ class Record(CaseElement):
     tag: str | None = None
 
     def __repr__(self) -> str:
-        at = "" if self.timestamp is None else f", {self.timestamp}"
-        return f"rec({self.value!r}{at})" if self.tag is None else f"side({self.tag!r}, {self.value!r}{at})"
+        suffix = "" if self.timestamp is None else f", {self.timestamp}"
+        return f"rec({self.value!r}{suffix})" if self.tag is None else f"side({self.tag!r}, {self.value!r}{suffix})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -156,7 +156,7 @@ def end() -> End:
     ...     def on_timer(self, timestamp, ctx):
     ...         yield ctx.get_current_key()
     >>> later = operator_of(Later, key=lambda word: word)
-    >>> verify(later, given=[rec("a", 5), end()], then=[rec("a", 15), MAX_WATERMARK])
+    >>> verify(later, elements=[rec("a", 5), end()], then=[rec("a", 15), MAX_WATERMARK])
     """
     return End()
 

@@ -249,28 +249,28 @@ class StaleAttempt(CallFault):
 
 @dataclass(frozen=True)
 class KillTask(ClusterFault):
-    """Tasks die without notice, at the first move from `at` on at which one of that name runs."""
+    """Tasks die without notice, at the first move from `move` on at which one of that name runs."""
 
     name: str
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.kill_named(self.name)
+        return move >= self.move and cluster.kill_named(self.name)
 
 
 @dataclass(frozen=True)
 class KillSlot(ClusterFault):
-    """All tasks of one slot die, as when their process ends, at the first move from `at` on at which a task runs.
+    """All tasks of one slot die, as when their process ends, at the first move from `move` on at which a task runs.
 
     Args:
         index: among the slots with tasks, modulo their number.
     """
 
     index: int = 0
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.kill_slot(self.index)
+        return move >= self.move and cluster.kill_slot(self.index)
 
 
 @dataclass(frozen=True)
@@ -285,11 +285,11 @@ class KillCoordinator(ClusterFault):
             but cut off; 0: they are dead.
     """
 
-    at: int = 0
+    move: int = 0
     zombie_ms: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.kill_coordinator(self.zombie_ms)
+        return move >= self.move and cluster.kill_coordinator(self.zombie_ms)
 
 
 @dataclass(frozen=True)
@@ -311,18 +311,18 @@ class CrashBeforeNotify(CheckpointFault):
 
 @dataclass(frozen=True)
 class FreezeTask(ClusterFault):
-    """Tasks do nothing and send nothing from move `at` on, as behind a broken network.
+    """Tasks do nothing and send nothing from move number `move` on, as behind a broken network.
 
     Args:
         for_ms: for that time; then they go on for as long again, even where others have replaced them. None: for ever.
     """
 
     name: str
-    at: int = 0
+    move: int = 0
     for_ms: int | None = None
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.freeze_named(self.name, self.for_ms)
+        return move >= self.move and cluster.freeze_named(self.name, self.for_ms)
 
 
 @dataclass(frozen=True)
@@ -423,95 +423,95 @@ class LyingStorage(StorageFault):
 
 @dataclass(frozen=True)
 class LoseFile(ClusterFault):
-    """A file of a checkpoint disappears at the first move from `at` on at which there is one.
+    """A file of a checkpoint disappears at the first move from `move` on at which there is one.
 
     Args:
         part: part of its path, such as "/_metadata" or "/chk-3/"; "": a file with state, not metadata.
     """
 
     part: str = ""
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.lose_file(self.part)
+        return move >= self.move and cluster.lose_file(self.part)
 
 
 @dataclass(frozen=True)
 class TakeSavepoint(ClusterFault):
-    """A user requests a savepoint from move `at` on until there is one; `Story.savepoints` has its address."""
+    """A user requests a savepoint from move number `move` on until there is one; `Story.savepoints` has its address."""
 
     directory: str = "/savepoints"
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.savepoint(self.directory, None)
+        return move >= self.move and cluster.savepoint(self.directory, None)
 
 
 @dataclass(frozen=True)
 class StopWithSavepoint(ClusterFault):
-    """A user stops the job with a savepoint, from move `at` on until it works or the job has ended.
+    """A user stops the job with a savepoint, from move number `move` on until it works or the job has ended.
 
     Args:
         drain: event time is advanced to its end first; False: another job can continue from the savepoint.
     """
 
     directory: str = "/savepoints"
-    at: int = 0
+    move: int = 0
     drain: bool = False
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
         stop = StopMode.DRAIN if self.drain else StopMode.SUSPEND
-        return move >= self.at and cluster.savepoint(self.directory, stop)
+        return move >= self.move and cluster.savepoint(self.directory, stop)
 
 
 @dataclass(frozen=True)
 class CancelJob(ClusterFault):
-    """A user cancels the job before move `at`."""
+    """A user cancels the job before move number `move`."""
 
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        if move >= self.at:
+        if move >= self.move:
             cluster.cancel()
-        return move >= self.at
+        return move >= self.move
 
 
 @dataclass(frozen=True)
 class StopJob(ClusterFault):
-    """A user stops the job before move `at`: its sources end."""
+    """A user stops the job before move number `move`: its sources end."""
 
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        if move >= self.at:
+        if move >= self.move:
             cluster.stop()
-        return move >= self.at
+        return move >= self.move
 
 
 @dataclass(frozen=True)
 class TriggerCheckpoint(ClusterFault):
-    """Checkpoint `number` is triggered at the first move from `at` on at which a source runs."""
+    """Checkpoint `number` is triggered at the first move from `move` on at which a source runs."""
 
     number: int = 1
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.trigger_checkpoint(self.number)
+        return move >= self.move and cluster.trigger_checkpoint(self.number)
 
 
 @dataclass(frozen=True)
 class Rescale(ClusterFault):
-    """A user requests other parallelisms, at the first move from `at` on at which all tasks run.
+    """A user requests other parallelisms, at the first move from `move` on at which all tasks run.
 
     Args:
         parallelism: pairs of an operator, by its name or uid, and its number of subtasks.
     """
 
     parallelism: tuple[tuple[str, int], ...]
-    at: int = 0
+    move: int = 0
 
     def inject(self, cluster: FaultTarget, move: int) -> bool:
-        return move >= self.at and cluster.rescale(dict(self.parallelism))
+        return move >= self.move and cluster.rescale(dict(self.parallelism))
 
 
 @dataclass(frozen=True)

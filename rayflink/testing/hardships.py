@@ -31,7 +31,7 @@ RANDOM_SPLITS = 3
 
 def verify(
     factory: OperatorFactory,
-    given: Sequence[CaseElement],
+    elements: Sequence[CaseElement],
     then: Sequence[OutputElement] | None = None,
     key: Any = None,
     without: Sequence[str] = (),
@@ -45,11 +45,11 @@ def verify(
 
     >>> from rayflink.operators.stateless import FilterOperator
     >>> from rayflink.testing import rec, wm
-    >>> verify(lambda: FilterOperator(lambda n: n > 1), given=[rec(1, 3), rec(2, 4), wm(4)], then=[rec(2, 4), wm(4)])
+    >>> verify(lambda: FilterOperator(lambda n: n > 1), elements=[rec(1, 3), rec(2, 4), wm(4)], then=[rec(2, 4), wm(4)])
 
     Args:
         factory: makes a fresh operator, or a list of operators that run as one chain.
-        given: what the operator gets. The records between two other elements arrive in batches of any size.
+        elements: what the operator gets. The records between two other elements arrive in batches of any size.
         then: what comes out, in the order of emission, over all keys. The main output and each side output are compared
             by themselves, each with the watermarks and statuses between its records. None: only that all hardships
             agree.
@@ -64,7 +64,7 @@ def verify(
     unknown = set(without) - set(HARDSHIPS)
     if unknown:
         raise ValueError(f"found {sorted(unknown)} in without; the hardships are {', '.join(HARDSHIPS)}")
-    case = Case(factory, given, key)
+    case = Case(factory, elements, key)
     expected = list(then) if then is not None else case.run(batches_of_one(case.steps()))
     for name, hardship in HARDSHIPS.items():
         if name not in without:
@@ -190,7 +190,7 @@ def _advance(clock: ManualClock, ms: int) -> None:
 def _as_a_simulated_job(case: Case, expected: list[OutputElement], name: str) -> None:
     for seed, parallelism in enumerate(case.parallelisms):
         job = CaseJob(case, parallelism)
-        story = simulate(job.job_graph(), seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, at=10)])
+        story = simulate(job.job_graph(), seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, move=10)])
         assert story.result is not None
         try:
             job.check(story.result, f"{name}, {parallelism} subtasks")

@@ -443,10 +443,10 @@ class OperatorHarness:
         self._chain.emit(0, PolledSource(source, source.ctx.operator_name).last_elements())
         self._run()
 
-    def _refuse_after_end(self, input_index: int, found: str) -> None:
+    def _refuse_after_end(self, input_index: int, element: str) -> None:
         if input_index in self._ended:
             raise ValueError(
-                f"input {input_index} has ended and was given {found}; give it before end_input() or end()"
+                f"input {input_index} has ended and was given {element}; give it before end_input() or end()"
             )
 
     def _feed(self, element: Element, input_index: int = 0) -> None:

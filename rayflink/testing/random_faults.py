@@ -86,14 +86,14 @@ def random_faults(seed: int, program: JobGraph | Program, moves: int = 1_000) ->
     return (*faults, *(fault for chance, fault in maybe if draw.random() < chance))
 
 
-def _rescale(graph: JobGraph, draw: random.Random, at: int) -> Fault:
+def _rescale(graph: JobGraph, draw: random.Random, move: int) -> Fault:
     """Return a change of one vertex and those joined with it; where none can change, nothing."""
     for vertex in draw.sample(graph.vertices, len(graph.vertices)):
         widths = [width for width in range(1, 5) if width != vertex.parallelism]
         wanted = {vertex.operators[-1].uid or vertex.id: draw.choice(widths)}
         with suppress(PlanError):
             rescaled_graph(graph, wanted)
-            return Rescale(tuple(wanted.items()), at)
+            return Rescale(tuple(wanted.items()), move)
     return Fault()
 
 

@@ -27,7 +27,7 @@ def simulate(
     >>> job = env.get_job_graph()
     >>> simulate(job, seed=7, faults=[DuplicateCalls()]).collected()
     [('a', 1), ('b', 1), ('a', 2)]
-    >>> simulate(job, seed=7, faults=[KillTask("Map", at=10)]).status.value
+    >>> simulate(job, seed=7, faults=[KillTask("Map", move=10)]).status.value
     'FAILED'
 
     Args:
@@ -42,7 +42,7 @@ def simulate(
     """
     for fault in faults:
         if not isinstance(fault, Fault):
-            remedy = "give those of rayflink.testing, as KillTask('Map', at=10)"
+            remedy = "give those of rayflink.testing, as KillTask('Map', move=10)"
             raise TypeError(f"found {fault!r} among the faults, wanted a Fault; {remedy}")
     graph = graph_of(program)
     cluster = SimulatedCluster(graph, seed, faults, disk)

@@ -160,9 +160,9 @@ class _Reader(OneByOneReader):
 
 
 class _Cursor:
-    def __init__(self, reader: _Reader, source: StagedSource, at: tuple[int, int]) -> None:
+    def __init__(self, reader: _Reader, source: StagedSource, position: tuple[int, int]) -> None:
         self._reader, self._source = reader, source
-        self._item, self._row = at
+        self._item, self._row = position
 
     def read(self, max_records: int) -> Polled | None:
         script = self._source.script

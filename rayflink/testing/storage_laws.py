@@ -22,18 +22,18 @@ _THREADS = 8
 _ROUNDS = 5
 
 
-def same(what: str, found: object, wanted: object) -> None:
+def same(what: str, actual: object, wanted: object) -> None:
     """Fail where two values differ."""
-    assert found == wanted, f"{what}: found {found!r:.300}, wanted {wanted!r:.300}"
+    assert actual == wanted, f"{what}: found {actual!r:.300}, wanted {wanted!r:.300}"
 
 
 def missing(what: str, call: Callable[[], object]) -> None:
     """Fail where a call does not find that a file is missing."""
     try:
-        found = call()
+        result = call()
     except MissingFileError:
         return
-    raise AssertionError(f"{what}: found {found!r:.300}, wanted MissingFileError")
+    raise AssertionError(f"{what}: found {result!r:.300}, wanted MissingFileError")
 
 
 def what_is_written_is_read(storage: Storage) -> None:
@@ -201,13 +201,13 @@ def no_reader_sees_a_part_of_a_file(storage: Storage) -> None:
                 same("a file that was written is missing", over, False)
 
     with ThreadPoolExecutor(2) as threads:
-        found = [threads.submit(look) for _ in range(2)]
+        futures = [threads.submit(look) for _ in range(2)]
         try:
             for number in range(_ROUNDS):
                 storage.put_if_absent(f"chk-{number}/_metadata", whole)
         finally:
             done.set()
-        for looking in found:
+        for looking in futures:
             looking.result()
 
 

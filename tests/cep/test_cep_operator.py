@@ -56,7 +56,7 @@ def event(key: str, name: str, number: int, stamp: int) -> Any:
 def test_matches_are_found_by_key_in_the_order_of_time() -> None:
     verify(
         matching(a_then_b()),
-        given=[
+        elements=[
             event("x", "b", 3, 30), event("x", "a", 1, 10), event("y", "b", 2, 20), event("y", "a", 4, 40), wm(35),
             event("y", "b", 5, 50), event("x", "c", 6, 55), wm(60),
         ],
@@ -69,7 +69,7 @@ def test_matches_are_found_by_key_in_the_order_of_time() -> None:
 def test_partial_matches_time_out() -> None:
     verify(
         matching(a_then_b().within(20)),
-        given=[event("x", "a", 1, 10), event("x", "a", 2, 15), event("x", "b", 3, 32), wm(60)],
+        elements=[event("x", "a", 1, 10), event("x", "a", 2, 15), event("x", "b", 3, 32), wm(60)],
         then=[side("timed out", "1", 30), rec("23", 32), wm(60)],
         key=_key,
     )
@@ -80,7 +80,7 @@ def test_an_event_that_must_not_come_is_waited_for() -> None:
     pattern = Pattern.begin("a").where(kind("a")).not_followed_by("b").where(kind("b")).within(20)
     verify(
         matching(pattern),
-        given=[event("x", "a", 1, 10), event("x", "b", 2, 15), event("x", "a", 3, 20), wm(39), wm(40), wm(99)],
+        elements=[event("x", "a", 1, 10), event("x", "b", 2, 15), event("x", "a", 3, 20), wm(39), wm(40), wm(99)],
         then=[wm(39), rec("3", 40), wm(40), wm(99)],
         key=_key,
     )
@@ -91,7 +91,7 @@ def test_strict_steps_see_events_that_meet_no_condition() -> None:
     pattern = Pattern.begin("a").where(kind("a")).next("b").where(kind("b"))
     verify(
         matching(pattern),
-        given=[
+        elements=[
             event("x", "a", 1, 10), event("x", "b", 2, 30), event("x", "z", 3, 20), event("y", "z", 4, 20), wm(30),
             event("x", "a", 5, 40), wm(41), event("x", "b", 6, 50), wm(60),
         ],
@@ -104,7 +104,7 @@ def test_strict_steps_see_events_that_meet_no_condition() -> None:
 def test_late_events_go_to_a_side_output() -> None:
     verify(
         matching(a_then_b(), late_tag="late"),
-        given=[event("x", "a", 1, 10), wm(20), event("x", "b", 2, 20), event("x", "b", 3, 21), wm(30)],
+        elements=[event("x", "a", 1, 10), wm(20), event("x", "b", 2, 20), event("x", "b", 3, 21), wm(30)],
         then=[wm(20), side("late", ("x", "b", 2), 20), rec("13", 21), wm(30)],
         key=_key,
     )
@@ -115,7 +115,7 @@ def test_a_comparator_orders_events_of_one_time() -> None:
     pattern = Pattern.begin("all").times(3)
     verify(
         matching(pattern, comparator=_by_number),
-        given=[event("x", "a", 2, 10), event("x", "a", 3, 10), event("x", "a", 1, 10), wm(20)],
+        elements=[event("x", "a", 2, 10), event("x", "a", 3, 10), event("x", "a", 1, 10), wm(20)],
         then=[rec("123", 10), wm(20)],
         key=_key,
     )
@@ -129,7 +129,7 @@ def _by_number(one: Any, other: Any) -> int:
 def test_partial_matches_beyond_the_limit_are_dropped() -> None:
     verify(
         matching(a_then_b(), max_partial_matches=2, dropped_tag="dropped"),
-        given=[*(event("x", "a", number, number) for number in (1, 2, 3)), event("x", "b", 4, 4), wm(9)],
+        elements=[*(event("x", "a", number, number) for number in (1, 2, 3)), event("x", "b", 4, 4), wm(9)],
         then=[rec("24", 4), rec("34", 4), side("dropped", {"a": [("x", "a", 1)]}, 3), wm(9)],
         key=_key,
     )
@@ -151,7 +151,7 @@ def test_skip_strategies_drop_overlapping_matches(strategy: Any, matches: list[s
     pattern = Pattern.begin("b", strategy).where(kind("b")).one_or_more().consecutive().next("c").where(kind("c"))
     verify(
         matching(pattern),
-        given=[*(event("x", "b", number, number) for number in (1, 2, 3)), event("x", "c", 4, 4), wm(9)],
+        elements=[*(event("x", "b", number, number) for number in (1, 2, 3)), event("x", "c", 4, 4), wm(9)],
         then=[*(rec(match, 4) for match in matches), wm(9)],
         key=_key,
     )
@@ -165,7 +165,7 @@ def test_iterative_conditions_see_the_events_of_their_own_partial_match() -> Non
     pattern = Pattern.begin("up").where(rises).times(3).consecutive()
     verify(
         matching(pattern),
-        given=[event("x", "a", number, stamp) for stamp, number in enumerate((1, 3, 2, 4, 6))] + [wm(9)],
+        elements=[event("x", "a", number, stamp) for stamp, number in enumerate((1, 3, 2, 4, 6))] + [wm(9)],
         then=[rec("246", 4), wm(9)],
         key=_key,
     )

@@ -104,7 +104,7 @@ def batch(*given, column="price", kind=None):
 def test_matches_of_columns_are_found_under_every_hardship(options):
     verify(
         matching(**options),
-        given=[
+        elements=[
             columns(batch(3, 50, None, 900, kind=pa.int32()), np.array([1, 2, 3, 4])), wm(5),
             columns(batch(4, 1000, kind=pa.int16()), np.array([9, 8])), wm(9),
             rec({"account": "a", "price": 801.5}, 12), wm(20),

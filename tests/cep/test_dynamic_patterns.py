@@ -87,7 +87,7 @@ BOTH = (FRAUD1, PatternRule("large", 1, alone(800)))
 def test_several_patterns_are_matched_under_every_hardship() -> None:
     verify(
         fixed(*BOTH),
-        given=[
+        elements=[
             pay("x", 3, 10), pay("y", 4, 15), pay("x", 900, 20), pay("y", 600, 30), wm(40), pay("y", 901, 74),
             pay("x", 2, 75), wm(100), pay("x", 950, 139), wm(200),
         ],
@@ -104,7 +104,7 @@ def test_several_patterns_are_matched_under_every_hardship() -> None:
 def test_rules_change_at_their_times_and_old_matches_go_on() -> None:
     verify(
         dynamic(FRAUD1),
-        given=[
+        elements=[
             pay("x", 3, 10), in2(rec(FRAUD2, 30)), pay("x", 4, 35), pay("y", 1, 29), pay("y", 2, 30),
             in2(wm(90)), wm(36), pay("x", 700, 40), pay("x", 900, 41), pay("y", 600, 42), wm(50),
             in2(rec(PatternRule("fraud", 3), 60)), pay("x", 1, 60), pay("x", 900, 65), wm(90),
@@ -300,7 +300,7 @@ class Reported:
 def test_a_rule_that_fails_is_disabled_under_every_hardship() -> None:
     verify(
         dynamic(FAULTY, PatternRule("large", 1, alone(800)), rejected="rejected", disables_on_error=True),
-        given=[
+        elements=[
             pay("x", 3, 10), pay("y", 4, 11), pay("x", 900, 12), pay("y", 901, 13), in2(wm(60)), wm(20),
             pay("x", 2, 21), pay("x", 13, 22), pay("x", 903, 23), wm(30), pay("x", 1, 31), pay("x", 904, 32),
             pay("y", 905, 33), wm(40), in2(rec(PatternRule("faulty", 2, fraud(800)), 70)), in2(wm(99)),

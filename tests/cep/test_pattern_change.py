@@ -66,7 +66,7 @@ def begun() -> Any:
 def test_it_matches_like_the_operator_of_one_pattern_under_every_hardship() -> None:
     verify(
         finishing(OLD, NEW),
-        given=[
+        elements=[
             event("x", "b", 3, 30), event("x", "a", 1, 10), event("y", "b", 2, 20), event("y", "a", 4, 40), wm(35),
             event("y", "b", 5, 50), event("x", "c", 6, 55), wm(60),
         ],

@@ -56,7 +56,11 @@ def drawn_in_simulation(options: dict[str, str], seed: int, faults: list[Any], k
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.slow
 def test_with_checkpoints_each_row_comes_once_whatever_dies(seed: int) -> None:
-    faults = [KillTask("Sink", at=200 + seed * 23), KillTask("Source", at=500 + seed * 17), KillTask("Sink", at=900)]
+    faults = [
+        KillTask("Sink", move=200 + seed * 23),
+        KillTask("Source", move=500 + seed * 17),
+        KillTask("Sink", move=900),
+    ]
     assert sorted(drawn_in_simulation(CHECKPOINTS, seed, faults, kill_late=True)) == list(range(200))
 
 
@@ -66,7 +70,7 @@ def test_without_checkpoints_a_restart_that_repeats_rows_is_an_error() -> None:
 
 
 def test_without_checkpoints_a_restart_before_the_first_row_is_none() -> None:
-    assert sorted(drawn_in_simulation(RESTARTS, 3, [KillTask("Sink", at=1)])) == list(range(200))
+    assert sorted(drawn_in_simulation(RESTARTS, 3, [KillTask("Sink", move=1)])) == list(range(200))
 
 
 FAILED: list[int] = []

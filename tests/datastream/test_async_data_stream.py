@@ -114,7 +114,7 @@ def program(env, ordered, capacity=4):
 @pytest.mark.parametrize("ordered", [True, False])
 def test_nothing_is_lost_or_doubled_from_any_seed_with_small_capacity_and_slow_sinks(ordered):
     for seed in range(4):
-        faults = [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)]
+        faults = [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, move=40)]
         story = simulate(program(StreamExecutionEnvironment(), ordered), seed, faults)
         found = story.collected("out")
         assert (found if ordered else sorted(found)) == [2 * n for n in range(1, 61)]
@@ -131,7 +131,7 @@ def test_a_checkpoint_does_not_wait_for_calls_and_holds_their_records():
     AsyncDataStream.ordered_wait(stream, slow, Time.minutes(5), 10).sink_to(CollectSink("out"))
     held = []
     for seed in range(4):
-        story = simulate(env.get_job_graph(), seed, [TriggerCheckpoint(1, at=40)])
+        story = simulate(env.get_job_graph(), seed, [TriggerCheckpoint(1, move=40)])
         assert story.collected("out") == [1, 2, 3, 4, 5]
         for acknowledged in story.acknowledged.get(1, {}).values():
             assert acknowledged.metrics.alignment_ms < 1_000
@@ -200,5 +200,5 @@ def test_async_steps_of_one_chain_that_hold_each_other_back_keep_the_order(capac
         env = StreamExecutionEnvironment()
         first = AsyncDataStream.ordered_wait(env.from_sequence(1, 30), spread, SECOND, capacities[0])
         AsyncDataStream.ordered_wait(first, late, SECOND, capacities[1]).sink_to(CollectSink("out"))
-        story = simulate(env.get_job_graph(), seed, [SlowSink(ms=5), TriggerCheckpoint(1, at=30)])
+        story = simulate(env.get_job_graph(), seed, [SlowSink(ms=5), TriggerCheckpoint(1, move=30)])
         assert story.collected("out") == [n for ten in range(10, 310, 10) for n in (ten, ten + 1)]

@@ -76,7 +76,9 @@ def test_nothing_is_lost_or_doubled_from_any_seed(batch_size):
         env = StreamExecutionEnvironment()
         pool = ActorPool(2, batch_size=batch_size)
         env.from_sequence(1, 60).rebalance().map_batches(tenfold, "rows", concurrency=pool).sink_to(CollectSink("out"))
-        story = simulate(env.get_job_graph(), seed, [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, at=40)])
+        story = simulate(
+            env.get_job_graph(), seed, [*UNRELIABLE_NETWORK, SlowSink(ms=20), TriggerCheckpoint(1, move=40)]
+        )
         assert story.collected("out") == [10 * n for n in range(1, 61)]
 
 

@@ -253,9 +253,9 @@ def test_a_job_finishes_at_the_end_of_its_input_and_not_before(seed):
     ended = simulate(counting(20), seed)
     assert ended.status is JobStatus.FINISHED and states_of(ended) == {"FINISHED"}
     assert sorted(ended.collected("out")) == list(range(1, 21))
-    endless = simulate(counting(10**15), seed, [CancelJob(at=500)])
+    endless = simulate(counting(10**15), seed, [CancelJob(move=500)])
     assert endless.status is JobStatus.CANCELED and states_of(endless) == {"CANCELED"}
-    stopped = simulate(counting(10**15), seed, [StopJob(at=500)])
+    stopped = simulate(counting(10**15), seed, [StopJob(move=500)])
     assert stopped.status is JobStatus.FINISHED and states_of(stopped) == {"FINISHED"}, "the sources came to an end"
 
 

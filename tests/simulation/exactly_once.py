@@ -94,7 +94,7 @@ def run(name: str, seed: int, faults: Iterable[Fault] | None = None, more: tuple
             graph = topology.graph(width, options)
             plan = [*random_faults(draw.getrandbits(32), graph, MOVES)]
             if run + 1 < len(widths):
-                plan.append(StopWithSavepoint(at=draw.randrange(MOVES // 2)))
+                plan.append(StopWithSavepoint(move=draw.randrange(MOVES // 2)))
             told.append(f"at parallelism {width}{f' from {path}' if path else ''} with {plan}")
             story = simulate(graph, draw.getrandbits(32), plan if faults is None else [*faults], disk)
             tally.faults.update(type(fault).__name__ for fault in plan)

@@ -63,4 +63,4 @@ def test_attempts_that_others_have_followed_hold_nobody_back(seed: int) -> None:
     script = [item for n in range(20) for item in (rec(n, 10 * n), Pause(50))]
     one, other = (env.from_source(ScriptedSource(script), ALIGNED, name) for name in ("one", "other"))
     one.union(other).sink_to(CollectSink())
-    assert len(simulate(env.get_job_graph(), seed, [KillTask("one", at=300)]).collected()) == 40
+    assert len(simulate(env.get_job_graph(), seed, [KillTask("one", move=300)]).collected()) == 40

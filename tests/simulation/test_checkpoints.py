@@ -25,8 +25,8 @@ RECORDS = 120
 EXPECTED = sorted((f"k{key}", count) for key in range(5) for count in range(1, RECORDS // 5 + 1))
 FAULTS: list[tuple[Fault, ...]] = [
     (),
-    (KillTask("Sink", at=300), KillTask("Source", at=500), KillTask("Map (2/2)", at=700)),
-    (FreezeTask("Map", at=250), KillTask("Source", at=900)),
+    (KillTask("Sink", move=300), KillTask("Source", move=500), KillTask("Map (2/2)", move=700)),
+    (FreezeTask("Map", move=250), KillTask("Source", move=900)),
 ]
 
 

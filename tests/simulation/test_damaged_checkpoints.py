@@ -63,7 +63,7 @@ OPTIONS = {
 def test_an_older_checkpoint_is_used_where_there_is_one(damage: Damage) -> None:
     often = {"execution__checkpointing__num_retained": "3", "execution__checkpointing__interval": "2 ms"}
     graph = counting(**OPTIONS, **often)
-    cluster = SimulatedCluster(graph, 1, [DamageNewest(damage, 2), KillTask("Map", at=900)])
+    cluster = SimulatedCluster(graph, 1, [DamageNewest(damage, 2), KillTask("Map", move=900)])
     cluster.run()
     assert sorted(cluster.story.collected()) == EXPECTED
     told = [entry.failure.kind for entry in cluster.job.exceptions]

@@ -26,8 +26,8 @@ OPTIONS = {
 SPLITS, SIZE = 6, 10
 FAULTS: list[tuple[Fault, ...]] = [
     (),
-    (KillTask("Source: found (1/2)", at=200), KillTask("Source: found (2/2)", at=400)),
-    (KillTask("Source", at=150), KillCoordinator(at=300)),
+    (KillTask("Source: found (1/2)", move=200), KillTask("Source: found (2/2)", move=400)),
+    (KillTask("Source", move=150), KillCoordinator(move=300)),
 ]
 
 

@@ -36,9 +36,9 @@ def happened(story: Story, what: str, who: str = "") -> bool:
 @pytest.mark.parametrize(
     ("fault", "what", "who"),
     [
-        (KillSlot(1, at=100), "kill", "(2/2)"),
-        (KillCoordinator(at=150), "take over", "coordinator 1"),
-        (KillCoordinator(at=150, zombie_ms=30), "end", "coordinator 0"),
+        (KillSlot(1, move=100), "kill", "(2/2)"),
+        (KillCoordinator(move=150), "take over", "coordinator 1"),
+        (KillCoordinator(move=150, zombie_ms=30), "end", "coordinator 0"),
         (CrashBeforeNotify(0), "take over", "coordinator 1"),
         (CrashBeforeNotify(0, "Sink"), "kill", "Sink"),
         (LoseCommand(0, "CheckpointComplete"), "lose", "CheckpointComplete never arrives"),
@@ -47,8 +47,8 @@ def happened(story: Story, what: str, who: str = "") -> bool:
         (UnheardStorage(0, 3), "lose", "done, but the answer was lost"),
         (SlowStorage(1.0, 50), "publish", ""),
         (DelayCommands(1.0, 20), "command", ""),
-        (FreezeTask("Map", at=200, for_ms=60_000), "thaw", "Map"),
-        (TakeSavepoint(at=100), "publish", "CheckpointPublished"),
+        (FreezeTask("Map", move=200, for_ms=60_000), "thaw", "Map"),
+        (TakeSavepoint(move=100), "publish", "CheckpointPublished"),
     ],
     ids=lambda value: repr(value) if isinstance(value, Fault) else "",
 )
@@ -60,10 +60,12 @@ def test_a_job_bears_it(fault, what, who):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [LoseFile(at=150), LyingStorage(0, 1, "write", "/chk-1/")], ids=["lost", "pretended"])
+@pytest.mark.parametrize(
+    "fault", [LoseFile(move=150), LyingStorage(0, 1, "write", "/chk-1/")], ids=["lost", "pretended"]
+)
 def test_a_file_that_is_not_there_is_named_or_an_older_checkpoint_is_used(fault):
     for seed in range(6):
-        story = simulate(counting(**LARGE), seed, [fault, KillTask("Sink", at=250)])
+        story = simulate(counting(**LARGE), seed, [fault, KillTask("Sink", move=250)])
         if story.status is JobStatus.FINISHED:
             assert sorted(story.collected()) == EXPECTED
         else:

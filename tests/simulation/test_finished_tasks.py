@@ -102,7 +102,7 @@ def test_the_last_checkpoint_waits_for_no_interval_after_another_region_restarte
     env.from_collection([1, 2, 3]).sink_to(CollectSink("early"))
     slow = env.from_source(ScriptedSource([1, Pause(500), 2, Pause(500), 3]), WatermarkStrategy.no_watermarks(), "slow")
     slow.sink_to(CollectSink("late"))
-    story = simulate(env.get_job_graph(), 0, [KillTask("slow", at=60)])
+    story = simulate(env.get_job_graph(), 0, [KillTask("slow", move=60)])
     assert story.restarts == 1 and story.collected("late") == [1, 2, 3]
     assert story.result is not None and story.result.runtime_ms < 60_000
 

@@ -20,7 +20,7 @@ def check_seeds(job: GoldenJob, seeds: range) -> None:
     for seed in seeds:
         faults = [*UNRELIABLE_NETWORK, SlowSink(ms=20)] if seed % 2 else []
         if job.cancelled_midway:
-            faults.append(CancelJob(at=200))
+            faults.append(CancelJob(move=200))
         story = simulate(graph, seed, faults)
         assert story.result is not None
         try:

@@ -56,7 +56,7 @@ def test_a_job_stopped_midway_goes_on_at_another_parallelism(name, width):
     stopped = []
     for seed, part in enumerate((0.3, 0.6)):
         at = int(moves_of(name) * part)
-        faults = [StopWithSavepoint(at=at), *UNRELIABLE_NETWORK[: 4 * seed]]
+        faults = [StopWithSavepoint(move=at), *UNRELIABLE_NETWORK[: 4 * seed]]
         story = simulate(at_parallelism(job, 2), seed, faults, disk)
         if story.stopped_with:
             stopped.append(story.stopped_with)

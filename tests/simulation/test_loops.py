@@ -36,8 +36,13 @@ GIVEN = [(f"k{number % 5}", number % 7 + 1) for number in range(60)]
 ROUNDS = Counter({key: sum(rounds for k, rounds in GIVEN if k == key) for key, _ in GIVEN})
 FAULTS: list[tuple[Fault, ...]] = [
     (),
-    (KillTask("Iteration", at=300), KillTask("Source", at=500), KillTask("Map", at=900), KillTask("Sink", at=1300)),
-    (FreezeTask("Map", at=400), *UNRELIABLE_NETWORK, KillTask("IterationSink", at=900)),
+    (
+        KillTask("Iteration", move=300),
+        KillTask("Source", move=500),
+        KillTask("Map", move=900),
+        KillTask("Sink", move=1300),
+    ),
+    (FreezeTask("Map", move=400), *UNRELIABLE_NETWORK, KillTask("IterationSink", move=900)),
 ]
 
 
@@ -136,7 +141,7 @@ def test_several_checkpoints_may_be_on_their_way_round(seed: int) -> None:
     often = {"execution__checkpointing__max_concurrent_checkpoints": "3", "execution__checkpointing__interval": "2 ms"}
     env = environment(**often)
     one_loop(env)
-    kills = [KillTask("IterationSource", at=400 + 100 * seed), KillTask("Sink", at=1000)]
+    kills = [KillTask("IterationSource", move=400 + 100 * seed), KillTask("Sink", move=1000)]
     assert sorted(simulate(env.get_job_graph(), seed, kills).collected()) == expected()
 
 
@@ -166,7 +171,7 @@ def test_a_loop_that_a_savepoint_suspends_goes_on_at_any_parallelism(at: int, pr
     env = environment(execution__checkpointing__interval="1 h")
     program(env)
     disk = SimulatedDisk()
-    story = simulate(env.get_job_graph(), at, [StopWithSavepoint(at=at)], disk)
+    story = simulate(env.get_job_graph(), at, [StopWithSavepoint(move=at)], disk)
     path = story.stopped_with
     assert path and len(story.collected()) < len(expected())
     env = environment(parallelism__default=str(width), execution__state_recovery__path=path)
@@ -182,7 +187,7 @@ def test_a_savepoint_that_drains_the_job_waits_until_its_loops_are_empty(seed: i
     env = environment(execution__checkpointing__interval="1 h", **at_once)
     one_loop(env)
     disk = SimulatedDisk()
-    story = simulate(env.get_job_graph(), seed, [StopWithSavepoint(at=150, drain=True)], disk)
+    story = simulate(env.get_job_graph(), seed, [StopWithSavepoint(move=150, drain=True)], disk)
     path = story.stopped_with
     assert path and sorted(story.collected()) == expected(), "the source had given all it has"
     env = environment(execution__state_recovery__path=path)

@@ -139,7 +139,7 @@ def test_a_lost_call_that_nothing_follows_is_a_hang_that_is_explained():
 
 def test_a_killed_task_ends_the_job_and_names_it():
     graph = JOBS["word count"].graph()
-    story = simulate(graph, 1, [KillTask("Collect (2/2)", at=40)])
+    story = simulate(graph, 1, [KillTask("Collect (2/2)", move=40)])
     if story.status is not JobStatus.FAILED:
         raise AssertionError(story.describe("the task was not killed"))
     assert story.failure == (

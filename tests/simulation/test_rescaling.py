@@ -40,7 +40,7 @@ class Rescale(ClusterFault):
 def test_every_record_counts_once_whatever_the_parallelism_becomes(seed: int, interval: str) -> None:
     faults = [
         Rescale("up", (("Keyed Aggregation", 3),), 40 + 10 * seed),
-        KillTask("Sink", at=200 + 30 * seed),
+        KillTask("Sink", move=200 + 30 * seed),
         Rescale("down", (("Keyed Aggregation", 1), ("Map", 1)), 450 + 20 * seed),
     ]
     cluster = SimulatedCluster(counting(execution__checkpointing__interval=interval, **SMALL), seed, faults)

@@ -28,6 +28,6 @@ def counting() -> JobGraph:
 @pytest.mark.spec("X32")
 @pytest.mark.parametrize("seed", range(12))
 def test_a_job_without_checkpoints_begins_anew(seed):
-    faults = [KillTask("Sink", at=seed * 7), KillTask("Source", at=seed * 20), FreezeTask("Map", at=seed * 13)]
+    faults = [KillTask("Sink", move=seed * 7), KillTask("Source", move=seed * 20), FreezeTask("Map", move=seed * 13)]
     expected = sorted((f"k{key}", count) for key in range(5) for count in range(1, 9))
     assert sorted(simulate(counting(), seed, faults).collected()) == expected

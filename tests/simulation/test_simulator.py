@@ -113,7 +113,7 @@ def test_a_defect_shows_the_seed_and_the_story():
 
 
 def test_a_frozen_task_is_found_by_its_missing_heartbeats():
-    story = simulate(program([1, Pause(100_000), 2], heartbeat_timeout="20 s"), 2, [FreezeTask("Map (2/2)", at=30)])
+    story = simulate(program([1, Pause(100_000), 2], heartbeat_timeout="20 s"), 2, [FreezeTask("Map (2/2)", move=30)])
     assert story.status is JobStatus.FAILED
     assert story.failure.startswith("lost task Map (2/2) (attempt #0): no heartbeat for 20")
 
@@ -121,7 +121,7 @@ def test_a_frozen_task_is_found_by_its_missing_heartbeats():
 @pytest.mark.spec("K07")
 def test_a_stopped_job_finishes_and_keeps_what_it_has():
     endless = [*range(50), Pause(10_000_000), *range(1000, 1100)]
-    story = simulate(program(endless), 5, [StopJob(at=2_000)])
+    story = simulate(program(endless), 5, [StopJob(move=2_000)])
     assert story.status is JobStatus.FINISHED
     assert sorted(story.collected("out")) == list(range(50))
 
@@ -133,7 +133,7 @@ def test_a_job_can_be_cancelled_at_any_moment(at):
         assert story.status is JobStatus.CANCELED
 
 
-@pytest.mark.parametrize("fault", [KillTask("Flat Map", at=60), CancelJob(at=70), FreezeTask("Flat Map", at=60)])
+@pytest.mark.parametrize("fault", [KillTask("Flat Map", move=60), CancelJob(move=70), FreezeTask("Flat Map", move=60)])
 def test_a_batch_job_that_ends_badly_leaves_no_spill_files(fault, tmp_path):
     graph = JOBS["word count"].graph({"execution.runtime-mode": "BATCH", "io.tmp.dirs": str(tmp_path)})
     for seed in range(3):
@@ -156,7 +156,7 @@ def test_a_slow_sink_stops_the_source_and_what_is_held_stays_bounded():
     numbers = env.from_source(ScriptedSource(list(range(20_000)))).rebalance().map(lambda n: n).set_parallelism(2)
     numbers.rebalance().sink_to(CollectSink("out")).set_parallelism(1)
     for length in (1, 2):
-        story = simulate(env.get_job_graph(), length, [SlowSink(ms=100), StopJob(at=3_000 * length)])
+        story = simulate(env.get_job_graph(), length, [SlowSink(ms=100), StopJob(move=3_000 * length)])
         assert 0 < len(story.collected("out")) < 5_000
         # a pool of 2 x 2 + 1 buffers, and one slice of at most 1,024 records over it, at least 4 in a buffer
         assert story.peak_buffers.pop("Source: Custom Source (1/1)") <= 5 + 256
@@ -169,7 +169,7 @@ def test_a_checkpoint_is_acknowledged_by_every_task_or_declined():
     graph = JOBS["word count"].graph()
     complete = 0
     for seed in range(8):
-        story = simulate(graph, seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, at=25)])
+        story = simulate(graph, seed, [*UNRELIABLE_NETWORK, TriggerCheckpoint(1, move=25)])
         JOBS["word count"].check(story.result)
         if story.declined:
             assert all(isinstance(d, CheckpointDeclined) for d in story.declined)
@@ -194,5 +194,6 @@ def test_a_job_that_restarts_for_ever_is_given_up_and_says_why(monkeypatch: pyte
 
 @pytest.mark.parametrize("fault", ["kill", KillTask])
 def test_a_fault_that_is_none_is_refused(fault: Any) -> None:
-    with pytest.raises(TypeError, match=r"wanted a Fault; give those of rayflink.testing, as KillTask\('Map', at=10\)"):
+    remedy = r"give those of rayflink.testing, as KillTask\('Map', move=10\)"
+    with pytest.raises(TypeError, match=f"wanted a Fault; {remedy}"):
         simulate(StreamExecutionEnvironment(), faults=[fault])

@@ -56,7 +56,7 @@ def _job(start: str = "") -> JobGraph:
 def test_no_timer_fires_between_the_savepoint_and_the_end(seed: int) -> None:
     given.clear()
     disk = SimulatedDisk()
-    stopped = simulate(_job(), seed, [StopWithSavepoint(at=40 + 20 * seed), SlowStorage(1.0, 400)], disk)
+    stopped = simulate(_job(), seed, [StopWithSavepoint(move=40 + 20 * seed), SlowStorage(1.0, 400)], disk)
     assert stopped.stopped_with
     simulate(_job(stopped.stopped_with), seed, disk=disk)
     assert sorted(given) == list(range(KEYS))
@@ -80,7 +80,7 @@ def test_open_windows_fire_on_drain_and_are_in_the_savepoint_on_suspend(
     drain: bool, first: list[Any], then: list[Any]
 ) -> None:
     disk = SimulatedDisk()
-    stopped = simulate(_windows(), 3, [StopWithSavepoint(at=100, drain=drain)], disk)
+    stopped = simulate(_windows(), 3, [StopWithSavepoint(move=100, drain=drain)], disk)
     assert stopped.stopped_with and stopped.status.value == "FINISHED"
     assert stopped.collected() == first
     again = simulate(_windows(stopped.stopped_with), 3, disk=disk)
@@ -102,7 +102,7 @@ def _two_regions(start: str = "") -> JobGraph:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_region_that_dies_at_a_complete_savepoint_restarts_those_that_ended(seed: int) -> None:
     disk = SimulatedDisk()
-    stopped = simulate(_two_regions(), seed, [StopWithSavepoint(at=60), CrashBeforeNotify(name="one")], disk)
+    stopped = simulate(_two_regions(), seed, [StopWithSavepoint(move=60), CrashBeforeNotify(name="one")], disk)
     assert stopped.restarts == 1 and stopped.stopped_with
     ended = simulate(_two_regions(stopped.stopped_with), seed, disk=disk)
     assert ended.collected("from one") == ended.collected("from other") == list(range(20))

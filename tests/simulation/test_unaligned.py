@@ -41,9 +41,9 @@ OPTIONS = {
 RECORDS = 120
 EXPECTED = sorted((f"k{key}", count) for key in range(5) for count in range(1, RECORDS // 5 + 1))
 FAULTS: list[tuple[Fault, ...]] = [
-    (SlowTask("Sink", 8), KillTask("Sink", at=350), KillTask("Source", at=500)),
-    (SlowTask("Map", 5), FreezeTask("Map", at=250), KillTask("Aggregation", at=900)),
-    (*UNRELIABLE_NETWORK, SlowTask("Aggregation", 10), KillTask("Map", at=400)),
+    (SlowTask("Sink", 8), KillTask("Sink", move=350), KillTask("Source", move=500)),
+    (SlowTask("Map", 5), FreezeTask("Map", move=250), KillTask("Aggregation", move=900)),
+    (*UNRELIABLE_NETWORK, SlowTask("Aggregation", 10), KillTask("Map", move=400)),
 ]
 
 
@@ -129,7 +129,7 @@ def test_in_flight_records_find_their_way_when_rescaled_and_keys_keep_their_orde
     }
     for moment in range(at, at + 300, 30):  # the first one whose newest checkpoint has records in flight
         disk = SimulatedDisk()
-        story = simulate(program(**kept), at, [SlowTask("Map", 10), CancelJob(at=moment)], disk)
+        story = simulate(program(**kept), at, [SlowTask("Map", 10), CancelJob(move=moment)], disk)
         newest = story.acknowledged[story.completed[-1]] if story.completed else {}
         if any(ack.metrics.in_flight_bytes for ack in newest.values()):
             break

@@ -178,7 +178,7 @@ def noted(count: int, config: dict[str, str], *faults: Fault) -> Story:
 
 @pytest.mark.spec("H01", "at-most-once", "X33", "at-most-once")
 def test_without_checkpoints_and_restarts_what_was_under_way_is_lost() -> None:
-    story = noted(20, {}, KillTask("Sink", at=60))
+    story = noted(20, {}, KillTask("Sink", move=60))
     assert story.status.value == "FAILED" and "lost task" in story.failure
     assert 0 < len(Noting.seen) == len(Noting.by_key) < 20, "each at most once"
 
@@ -327,7 +327,9 @@ def stored(retention: str = "", **options: str) -> JobGraph:
 @pytest.mark.spec("H53", "H56", "explicit")
 def test_checkpoints_are_below_the_job_and_a_savepoint_starts_with_its_number() -> None:
     disk = SimulatedDisk()
-    cluster = SimulatedCluster(stored("RETAIN_ON_CANCELLATION"), 1, [TakeSavepoint(at=100), CancelJob(at=400)], disk)
+    cluster = SimulatedCluster(
+        stored("RETAIN_ON_CANCELLATION"), 1, [TakeSavepoint(move=100), CancelJob(move=400)], disk
+    )
     cluster.run()
     (savepoint,), job_id = cluster.story.savepoints, cluster.job.graph.id
     assert re.fullmatch(rf"/savepoints/savepoint-{job_id[:6]}-[0-9a-f]{{12}}", savepoint)
@@ -346,7 +348,7 @@ def test_checkpoints_are_below_the_job_and_a_savepoint_starts_with_its_number() 
     ],
 )
 def test_which_checkpoints_outlive_their_job(retention: str, kept: set[str]) -> None:
-    for end in (CancelJob(at=400), KillTask("Map", at=400), TakeSavepoint(at=100)):
+    for end in (CancelJob(move=400), KillTask("Map", move=400), TakeSavepoint(move=100)):
         disk = SimulatedDisk()
         story = simulate(stored(retention, **{"restart-strategy.type": "none"}), 1, [end], disk)
         assert story.completed
@@ -359,7 +361,7 @@ def test_which_checkpoints_outlive_their_job(retention: str, kept: set[str]) -> 
 @pytest.mark.parametrize("ending", ["", "/_metadata"])
 def test_a_job_goes_on_from_a_retained_checkpoint_by_its_path(ending: str) -> None:
     disk = SimulatedDisk()
-    assert simulate(stored("RETAIN_ON_CANCELLATION"), 1, [CancelJob(at=400)], disk).status.value == "CANCELED"
+    assert simulate(stored("RETAIN_ON_CANCELLATION"), 1, [CancelJob(move=400)], disk).status.value == "CANCELED"
     (kept,) = [path for path in disk.files if path.endswith("/_metadata")]
     before = dict(disk.files)
     path = kept.removesuffix("/_metadata") + ending

@@ -97,7 +97,7 @@ def test_timers_fire_at_the_watermark():
 def test_a_function_goes_through_every_hardship():
     given = [rec("a", 1), rec("a", 2), wm(2), rec("a", 3)]
     then = [rec(("a", 1), 1), rec(("a", 2), 2), wm(2), rec(("a", 3), 3)]
-    verify(operator_of(Number, key=lambda word: word), given=given, then=then)
+    verify(operator_of(Number, key=lambda word: word), elements=given, then=then)
 
 
 @pytest.mark.parametrize(("function", "message"), [(Later, "without keys .*; give a key"), (object, "found object")])

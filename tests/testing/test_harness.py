@@ -63,7 +63,9 @@ def test_moments_are_steps_of_a_case():
         "restored after each step",
         "restored after each record",
     ]
-    verify(Alarm, given=[rec(1), at(12), rec(2), at(30)], then=[rec("10 at 12"), rec("22 at 30")], without=no_restore)
+    verify(
+        Alarm, elements=[rec(1), at(12), rec(2), at(30)], then=[rec("10 at 12"), rec("22 at 30")], without=no_restore
+    )
 
 
 def test_time_never_goes_back():

@@ -15,7 +15,7 @@ def shown(failure):
 
 def test_a_difference_is_shown_at_the_line_of_the_test():
     with pytest.raises(AssertionError, match="rec") as failure:
-        verify(lambda: MapOperator(str.upper), given=[rec("a", 1)], then=[rec("B", 1)])
+        verify(lambda: MapOperator(str.upper), elements=[rec("a", 1)], then=[rec("B", 1)])
     assert shown(failure) == ["test_tracebacks.py"]
 
 

@@ -34,19 +34,19 @@ def rolling() -> Operator:
 def test_a_right_operator_passes_every_hardship():
     verify(
         rolling,
-        given=[rec(("a", 1), 1), rec(("b", 5), 2), rec(("a", 2), 3), wm(3), rec(("b", 1), 4), end()],
+        elements=[rec(("a", 1), 1), rec(("b", 5), 2), rec(("a", 2), 3), wm(3), rec(("b", 1), 4), end()],
         then=[rec(("a", 1), 1), rec(("b", 5), 2), rec(("a", 3), 3), wm(3), rec(("b", 6), 4), MAX_WATERMARK],
     )
 
 
 def test_records_without_timestamps_stay_without():
-    verify(lambda: MapOperator(len), given=[rec("ab"), rec("c", 4)], then=[rec(2), rec(1, 4)])
+    verify(lambda: MapOperator(len), elements=[rec("ab"), rec("c", 4)], then=[rec(2), rec(1, 4)])
 
 
 def test_several_operators_run_as_a_chain():
     verify(
         lambda: [FlatMapOperator(str.split), FilterOperator(lambda word: word != "b"), MapOperator(str.upper)],
-        given=[rec("a b c", 1), wm(1), rec("b", 2), rec("d a", 3)],
+        elements=[rec("a b c", 1), wm(1), rec("b", 2), rec("d a", 3)],
         then=[rec("A", 1), rec("C", 1), wm(1), rec("D", 3), rec("A", 3)],
     )
 
@@ -65,24 +65,24 @@ def test_side_outputs_are_compared_by_themselves_between_the_watermarks():
 
 def test_a_side_output_that_the_case_does_not_name_is_shown():
     with pytest.raises(AssertionError, match=r"(?s)side output 'late' differs.*\+ side\('late', 1\)"):
-        verify(lambda: ProcessOperator(lambda n, ctx: [(OutputTag("late"), n)]), given=[rec(1)], then=[])
+        verify(lambda: ProcessOperator(lambda n, ctx: [(OutputTag("late"), n)]), elements=[rec(1)], then=[])
 
 
 def test_the_watermark_of_two_inputs_is_the_smaller_one():
     verify(
         lambda: CoMapOperator((str.upper, str)),
-        given=[rec("a", 1), in2(rec(7, 2)), wm(10), in2(wm(6)), in2(wm(12)), in2(idle()), wm(15), in2(active())],
+        elements=[rec("a", 1), in2(rec(7, 2)), wm(10), in2(wm(6)), in2(wm(12)), in2(idle()), wm(15), in2(active())],
         then=[rec("A", 1), rec("7", 2), wm(6), wm(10), wm(15)],
     )
 
 
 def test_idleness_reaches_the_operator():
-    verify(lambda: MapOperator(str), given=[wm(1), idle(), active(), wm(2)], then=[wm(1), idle(), active(), wm(2)])
+    verify(lambda: MapOperator(str), elements=[wm(1), idle(), active(), wm(2)], then=[wm(1), idle(), active(), wm(2)])
 
 
 def test_arrow_batches_are_given_as_columns_and_seen_as_rows():
     table = pa.record_batch({"n": [1, 2, 3]})
-    verify(lambda: MapOperator(lambda row: row.n + 1), given=[columns(table)], then=[rec(2), rec(3), rec(4)])
+    verify(lambda: MapOperator(lambda row: row.n + 1), elements=[columns(table)], then=[rec(2), rec(3), rec(4)])
 
 
 def test_two_inputs_moments_and_watermarks_in_a_row_keep_their_order_in_a_job():
@@ -232,13 +232,13 @@ def test_a_broken_law_is_caught_by_its_hardship(operator, given, hardship):
 def test_one_batch_and_one_record_a_batch_are_compared_with_what_is_expected():
     for hardship in ("in one batch", "one record a batch"):
         with pytest.raises(AssertionError, match=f"^{hardship}: the main output differs"):
-            verify(Broken, given=records(1), then=records(2), without=ALL_BUT[hardship])
+            verify(Broken, elements=records(1), then=records(2), without=ALL_BUT[hardship])
 
 
 def test_a_watermark_before_its_timer_is_caught():
     make = lambda: WatermarkBeforeItsTimer(lambda pair: pair[0], add)  # noqa: E731
     with pytest.raises(AssertionError, match=r"- wm\(5\)"):
-        verify(make, given=[wm(5)], then=[rec(("timer", 5)), wm(5)])
+        verify(make, elements=[wm(5)], then=[rec(("timer", 5)), wm(5)])
 
 
 def test_state_that_is_not_by_key_is_caught_by_three_subtasks():
@@ -285,12 +285,12 @@ def test_values_that_user_code_changes_are_fresh_in_every_run():
         value.append(0)
         return value
 
-    verify(lambda: MapOperator(grow), given=[rec([1]), rec([2])], then=[rec([1, 0]), rec([2, 0])])
+    verify(lambda: MapOperator(grow), elements=[rec([1]), rec([2])], then=[rec([1, 0]), rec([2, 0])])
 
 
 def test_the_difference_names_the_hardship_and_shows_both_sides():
     with pytest.raises(AssertionError) as caught:
-        verify(lambda: MapOperator(lambda n: n + 1), given=[rec(1, 5), wm(6)], then=[rec(3, 5), wm(6)])
+        verify(lambda: MapOperator(lambda n: n + 1), elements=[rec(1, 5), wm(6)], then=[rec(3, 5), wm(6)])
     assert str(caught.value).splitlines() == [
         "in one batch: the main output differs (- expected, + found)",
         "  - rec(3, 5)",
@@ -315,4 +315,4 @@ def test_an_unexpected_side_output_of_a_batch_counts_its_records():
         def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
             yield Tagged("t", batch)
 
-    verify(Sends, given=records(1, 2), then=[side("t", 1), side("t", 2)])
+    verify(Sends, elements=records(1, 2), then=[side("t", 1), side("t", 2)])

@@ -40,47 +40,47 @@ def changed_all_over(backend: KeyedBackend, turn: int) -> None:
 
 
 def a_capture_is_of_its_moment_though_it_is_written_later(subject: Subject) -> None:
-    one = filled(subject.backend())
-    capture = one.capture(1)
-    changed_all_over(one, 1)
-    list(one.timers("event").due(3))
+    backend = filled(subject.backend())
+    capture = backend.capture(1)
+    changed_all_over(backend, 1)
+    list(backend.timers("event").due(3))
     same("what is restored", all_of(subject.backend(groups_of(capture))), all_of(filled(subject.backend())))
 
 
 def a_capture_is_of_its_moment_while_the_work_goes_on(subject: Subject) -> None:
-    one = filled(subject.backend())
+    backend = filled(subject.backend())
     for turn in range(5):
-        changed_all_over(one, turn)
-        expected = groups_of(one.capture(2 * turn))
-        capture = one.capture(2 * turn + 1)
-        found: list[Any] = []
-        writing = Thread(target=lambda: found.append(groups_of(capture)))  # noqa: B023  # joined in the same turn
+        changed_all_over(backend, turn)
+        expected = groups_of(backend.capture(2 * turn))
+        capture = backend.capture(2 * turn + 1)
+        snapshots: list[Any] = []
+        writing = Thread(target=lambda: snapshots.append(groups_of(capture)))  # noqa: B023  # joined in the same turn
         writing.start()
         changes = 0
         while writing.is_alive() or not changes:
             changes += 1
-            changed_all_over(one, 10 * turn + changes)
+            changed_all_over(backend, 10 * turn + changes)
         writing.join()
-        same(f"turn {turn}", all_of(subject.backend(*found)), all_of(subject.backend(expected)))
+        same(f"turn {turn}", all_of(subject.backend(*snapshots)), all_of(subject.backend(expected)))
 
 
 def several_captures_may_be_under_way(subject: Subject) -> None:
-    one = filled(subject.backend())
+    backend = filled(subject.backend())
     captures, expected = [], []
     for turn in range(4):
-        captures.append(one.capture(turn))
-        expected.append(all_of(subject.backend(groups_of(one.capture(100 + turn)))))
-        changed_all_over(one, turn)
+        captures.append(backend.capture(turn))
+        expected.append(all_of(subject.backend(groups_of(backend.capture(100 + turn)))))
+        changed_all_over(backend, turn)
         if turn == 2:
-            one.abort(0)
+            backend.abort(0)
             captures.pop(0).release()
             expected.pop(0)
-            one.confirm(1)
-            changed_all_over(one, 9)
+            backend.confirm(1)
+            changed_all_over(backend, 9)
     while captures:
         same("a capture", all_of(subject.backend(groups_of(captures.pop()))), expected.pop())
-        one.abort(7)  # no capture has that number
-        changed_all_over(one, len(captures))
+        backend.abort(7)  # no capture has that number
+        changed_all_over(backend, len(captures))
 
 
 def groups_of(capture: KeyedCapture) -> dict[int, bytes]:

@@ -72,10 +72,10 @@ class Checkpoints:
     def keep(self, number: int, *parts: KeyedParts) -> None:
         """Retain this checkpoint, the newest complete one, with the parts of several subtasks."""
         self._written = {newer: written for newer, written in self._written.items() if newer > number}
-        kept = {path for part in parts for path in paths_of(part)}
-        kept |= {path for _, own in self._written.values() for path in own}
+        referenced_paths = {path for part in parts for path in paths_of(part)}
+        referenced_paths |= {path for _, own in self._written.values() for path in own}
         for path in self.storage.list():
-            if path not in kept:
+            if path not in referenced_paths:
                 self.storage.delete(path)
 
 
@@ -118,46 +118,46 @@ def a_checkpoint_restores_everything(subject: Subject) -> None:
 
 
 def each_checkpoint_of_a_series_is_whole(subject: Subject) -> None:
-    checkpoints, one = Checkpoints(), filled(subject.backend())
+    checkpoints, backend = Checkpoints(), filled(subject.backend())
     for turn in range(6):
-        changed_all_over(one, turn)
-        parts = checkpoint_of(checkpoints, one)
-        groups = all_of(subject.backend(snapshot_of(one)))
+        changed_all_over(backend, turn)
+        parts = checkpoint_of(checkpoints, backend)
+        groups = all_of(subject.backend(snapshot_of(backend)))
         same(f"checkpoint {turn}", all_of(restore_into(subject.backend(), checkpoints, [parts])), groups)
         if turn == 3:  # the job fails, and goes on from its checkpoint
-            one = restore_into(subject.backend(), checkpoints, [parts], reusable=True)
+            backend = restore_into(subject.backend(), checkpoints, [parts], reusable=True)
 
 
 def files_are_referred_to_only_while_they_are_kept(subject: Subject) -> None:
-    checkpoints, one = Checkpoints(), filled(subject.backend())
+    checkpoints, backend = Checkpoints(), filled(subject.backend())
     under_way: list[tuple[int, Any]] = []
     for turn in range(8):
-        changed_all_over(one, turn)
+        changed_all_over(backend, turn)
         number = checkpoints.next_number()
-        expected = all_of(subject.backend(snapshot_of(one)))
-        checkpoints.write(number, one.capture(number))
+        expected = all_of(subject.backend(snapshot_of(backend)))
+        checkpoints.write(number, backend.capture(number))
         under_way.append((number, expected))
         if turn == 4:
-            one.abort(under_way.pop(1)[0])
+            backend.abort(under_way.pop(1)[0])
         if turn % 3 == 2:
             done, known = under_way.pop(0)
             again = restore_into(subject.backend(), checkpoints, [checkpoints.complete(done)])
             same(f"checkpoint {done}", all_of(again), known)
-            one.confirm(done)
+            backend.confirm(done)
     for done, known in under_way:
         again = restore_into(subject.backend(), checkpoints, [checkpoints.complete(done)])
         same(f"checkpoint {done}, which was under way with others", all_of(again), known)
 
 
 def a_checkpoint_is_of_its_moment(subject: Subject) -> None:
-    checkpoints, one = Checkpoints(), filled(subject.backend())
+    checkpoints, backend = Checkpoints(), filled(subject.backend())
     for turn in range(4):
-        expected = all_of(subject.backend(snapshot_of(one)))
+        expected = all_of(subject.backend(snapshot_of(backend)))
         number = checkpoints.next_number()
-        capture = one.capture(number)
+        capture = backend.capture(number)
         for change in range(5):
-            changed_all_over(one, turn + change)
-        list(one.timers("event").due(turn))
+            changed_all_over(backend, turn + change)
+        list(backend.timers("event").due(turn))
         parts = checkpoints.write(number, capture)
         same(f"turn {turn}", all_of(restore_into(subject.backend(), checkpoints, [parts])), expected)
 
@@ -173,13 +173,13 @@ def subtasks_of_checkpoints_become_more_and_fewer(subject: Subject) -> None:
             for subtask in range(parallelism)
         ]
         parts = _together(checkpoints, subtasks)
-        held = [all_of(one) for one in subtasks]
+        contents = [all_of(backend) for backend in subtasks]
         for name in ("values", "lists", "maps"):
-            joined = {place: value for one in held for place, value in one[name].items()}
+            joined = {place: value for content in contents for place, value in content[name].items()}
             same(f"{name} of {parallelism} subtasks together", joined, expected[name])
-            same(f"{name} in two subtasks", sum(len(one[name]) for one in held), len(joined))
+            same(f"{name} in two subtasks", sum(len(content[name]) for content in contents), len(joined))
         for queue in ("event", "other"):
-            fired = [timer for one in held for timer in one["timers"][queue]]
+            fired = [timer for content in contents for timer in content["timers"][queue]]
             same_bag(f"{queue} timers of {parallelism} subtasks together", fired, expected["timers"][queue])
     whole = restore_into(subject.backend(), checkpoints, parts)
     changed_all_over(whole, 2)
@@ -202,28 +202,28 @@ def subtasks_that_met_windows_in_another_order_become_one(subject: Subject) -> N
                 half.timers("event").register(5, key, space)
                 expected[key, space] = value
         parts.append(_part(checkpoints, half))
-    one = restore_into(subject.backend(), checkpoints, parts)
-    same("values", content_of(one.table(VALUES)), expected)
-    same("lists", content_of(one.table(LISTS)), {place: [value] for place, value in expected.items()})
-    same("maps", maps_in(one.map_table(MAPS)), {place: {1: value} for place, value in expected.items()})
-    same_bag("timers", one.timers("event").due(9), [(5, *place) for place in expected])
+    backend = restore_into(subject.backend(), checkpoints, parts)
+    same("values", content_of(backend.table(VALUES)), expected)
+    same("lists", content_of(backend.table(LISTS)), {place: [value] for place, value in expected.items()})
+    same("maps", maps_in(backend.map_table(MAPS)), {place: {1: value} for place, value in expected.items()})
+    same_bag("timers", backend.timers("event").due(9), [(5, *place) for place in expected])
 
 
 def what_a_filter_left_out_does_not_come_back(subject: Subject) -> None:
-    checkpoints, one = Checkpoints(), subject.backend()
-    kept = {
+    checkpoints, backend = Checkpoints(), subject.backend()
+    filters = {
         VALUES: lambda value: value if value % 2 else None,
         LISTS: lambda elements: [element for element in elements if element > 2] or None,
         MAPS: lambda entries: {key: value for key, value in entries.items() if key > 2} or None,
     }
     for number in range(10):
-        one.table(VALUES).put(number, number)
+        backend.table(VALUES).put(number, number)
         for element in range(number):
-            one.table(LISTS).append(number, element)
-            one.map_table(MAPS).put(number, element, element)
-    for descriptor, function in kept.items():
-        one.filter_snapshots(descriptor, function)
-    parts = checkpoint_of(checkpoints, one)
+            backend.table(LISTS).append(number, element)
+            backend.map_table(MAPS).put(number, element, element)
+    for descriptor, function in filters.items():
+        backend.filter_snapshots(descriptor, function)
+    parts = checkpoint_of(checkpoints, backend)
     for subtasks in (1, 2):
         values: dict[Any, Any] = {}
         lists: dict[Any, Any] = {}
@@ -231,7 +231,7 @@ def what_a_filter_left_out_does_not_come_back(subject: Subject) -> None:
         for subtask in range(subtasks):
             again = subject.backend(subtask=subtask, parallelism=subtasks)
             restore_into(again, checkpoints, [parts])
-            for descriptor, function in kept.items():
+            for descriptor, function in filters.items():
                 again.filter_snapshots(descriptor, function)
             values |= content_of(again.table(VALUES))
             lists |= content_of(again.table(LISTS))
@@ -239,7 +239,7 @@ def what_a_filter_left_out_does_not_come_back(subject: Subject) -> None:
         same("values", values, {(n, None): n for n in range(1, 10, 2)})
         same("lists", lists, {(n, None): list(range(3, n)) for n in range(4, 10)})
         same("maps", maps, {(n, None): {k: k for k in range(3, n)} for n in range(4, 10)})
-    same("the state itself", (one.table(VALUES).get(2), len(one.table(LISTS))), (2, 9))
+    same("the state itself", (backend.table(VALUES).get(2), len(backend.table(LISTS))), (2, 9))
 
 
 def a_checkpoint_that_does_not_fit_is_refused(subject: Subject) -> None:
@@ -255,11 +255,11 @@ def a_checkpoint_that_does_not_fit_is_refused(subject: Subject) -> None:
         refused("no format", VersionMismatch, OPERATOR_UID, partial(restored, replace(database, about=b"")))
 
         def half_as_wide() -> None:
-            made = subject.make_backend(range(64), 64, OPERATOR_UID)
+            backend = subject.make_backend(range(64), 64, OPERATOR_UID)
             try:
-                restore_into(made, checkpoints, [parts])
+                restore_into(backend, checkpoints, [parts])
             finally:
-                made.close()
+                backend.close()
 
         refused("another max parallelism", SnapshotMismatch, f"max parallelism {MAX_PARALLELISM}", half_as_wide)
         for name, blob in database.files.items():

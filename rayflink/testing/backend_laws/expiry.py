@@ -134,8 +134,8 @@ def reading_is_an_access_where_the_update_type_says_so(subject: Subject) -> None
         world.clock.advance(6)
         same("after 6 ms", (value.value(), list(listed), mapped.get("x")), (1, [1], 1))
         world.clock.advance(6)
-        found = value.value() == 1, list(listed) == [1], mapped.contains("x")
-        same("whether it lives 6 ms after it was read", found, (alive,) * 3)
+        presence = value.value() == 1, list(listed) == [1], mapped.contains("x")
+        same("whether it lives 6 ms after it was read", presence, (alive,) * 3)
 
 
 def what_expired_may_be_given_once_more(subject: Subject) -> None:
@@ -210,8 +210,8 @@ def a_full_snapshot_may_leave_out_what_expired(subject: Subject) -> None:
             mapped.put(number, number)
             world.clock.advance(6)
         for again in (world.restored(), world.restored_from_checkpoint()):
-            found = [list(again.list()), again.value().value(), set(again.map().values())]
-            same("what is restored", found, left)
+            contents = [list(again.list()), again.value().value(), set(again.map().values())]
+            same("what is restored", contents, left)
         same("the state itself", [list(listed), value.value(), set(mapped.values())], [[1, 2], 1, {1, 2}])
 
 

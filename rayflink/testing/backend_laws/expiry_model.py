@@ -89,11 +89,11 @@ class ExpiringHistory(RuleBasedStateMachine):
             handle.clear()
             model.pop(place, None)
 
-    def _live(self, name: str, place: tuple[int, int], found: list[Any], model: dict[Any, Live]) -> Live:
+    def _live(self, name: str, place: tuple[int, int], values: list[Any], model: dict[Any, Live]) -> Live:
         """Return what has not expired in the model, which is now read."""
         now = self.world.clock.now_ms()
         live = [entry for entry in model.get(place, []) if entry[0] + TTL_MS > now]
-        same(f"the {name} of {place}", found, [value for _, value in live])
+        same(f"the {name} of {place}", values, [value for _, value in live])
         return [(self._accessed(time, now), value) for time, value in live]
 
     @rule(place=places, ms=waits)
@@ -103,9 +103,9 @@ class ExpiringHistory(RuleBasedStateMachine):
         value = self.value.value()
         self.values[place] = self._live("value", place, [] if value is None else [value], self.values)
         self.lists[place] = self._live("list", place, list(self.list), self.lists)
-        entries = {at: one for at, one in self.maps.get(place, {}).items() if one[0] + TTL_MS > now}
-        same(f"the map of {place}", dict(self.map.items()), {at: value for at, (_, value) in entries.items()})
-        self.maps[place] = {at: (self._accessed(time, now), value) for at, (time, value) in entries.items()}
+        entries = {map_key: entry for map_key, entry in self.maps.get(place, {}).items() if entry[0] + TTL_MS > now}
+        same(f"the map of {place}", dict(self.map.items()), {map_key: value for map_key, (_, value) in entries.items()})
+        self.maps[place] = {map_key: (self._accessed(time, now), value) for map_key, (time, value) in entries.items()}
 
     @rule(ms=waits, most=st.integers(1, 5))
     def sweep(self, ms: int, most: int) -> None:

@@ -21,14 +21,14 @@ def a_history_of_state_that_expires_loses_nothing_fresh(subject: Subject) -> Non
     from .expiry_model import ExpiringHistory  # which imports this module
     from .model import check_histories  # which imports this module
 
-    check_histories(subject.make_backend, histories=15, steps=30, of=ExpiringHistory)
+    check_histories(subject.make_backend, histories=15, steps=30, machine_class=ExpiringHistory)
 
 
 def many_long_histories_of_state_that_expires_lose_nothing_fresh(subject: Subject) -> None:
     from .expiry_model import ExpiringHistory  # which imports this module
     from .model import check_histories  # which imports this module
 
-    check_histories(subject.make_backend, histories=120, steps=50, of=ExpiringHistory, shrinks=False)
+    check_histories(subject.make_backend, histories=120, steps=50, machine_class=ExpiringHistory, shrinks=False)
 
 
 LAWS: tuple[Law, ...] = (a_history_gives_what_dicts_would_give, a_history_of_state_that_expires_loses_nothing_fresh)

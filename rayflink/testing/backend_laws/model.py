@@ -152,17 +152,17 @@ class History(RuleBasedStateMachine):
             entries.clear()
         for map_key in [*map_keys, *list(entries)[:2]]:
             same(f"presence of {map_key}", self.maps.contains(place[0], map_key, place[1]), map_key in entries)
-            found = self.maps.get(place[0], map_key, place[1], _ABSENT)
-            same(f"the value at {map_key}", found, entries.get(map_key, _ABSENT))
+            value = self.maps.get(place[0], map_key, place[1], _ABSENT)
+            same(f"the value at {map_key}", value, entries.get(map_key, _ABSENT))
             self.maps.remove(place[0], map_key, place[1])
             entries.pop(map_key, None)
         if not entries:
             self.model.maps.pop(place, None)
 
-    @rule(some=batches, space=spaces, at=st.lists(times, min_size=1, max_size=4), as_dict=st.booleans())
-    def set_timers(self, some: list[Any], space: int, at: list[int], as_dict: bool) -> None:
+    @rule(some=batches, space=spaces, timestamps=st.lists(times, min_size=1, max_size=4), as_dict=st.booleans())
+    def set_timers(self, some: list[Any], space: int, timestamps: list[int], as_dict: bool) -> None:
         chosen, namespace = [canonical_key(key) for key in some], space_of(space)
-        for time in at:
+        for time in timestamps:
             if as_dict:
                 self.queue.keys_at(time, namespace).update(dict.fromkeys(chosen))
             else:
@@ -250,7 +250,7 @@ class History(RuleBasedStateMachine):
         self.complete = [self.checkpoints.complete(number)], model
         self.backend.confirm(number)
         self.written = [later for later in self.written if later[0] > number]
-        for earlier in [held for held in self.captures if held[0] < number]:
+        for earlier in [capture for capture in self.captures if capture[0] < number]:
             self.captures.remove(earlier)
             earlier[1].release()
 
@@ -267,13 +267,14 @@ class History(RuleBasedStateMachine):
             some = [self.subject.backend(subtask=i, parallelism=parallelism) for i in range(parallelism)]
             numbers = [self.checkpoints.next_number() for _ in some]
             captures = [
-                restore_into(one, self.checkpoints, parts).capture(n) for one, n in zip(some, numbers, strict=True)
+                restore_into(backend, self.checkpoints, parts).capture(n)
+                for backend, n in zip(some, numbers, strict=True)
             ]
             parts = [self.checkpoints.write(n, capture) for n, capture in zip(numbers, captures, strict=True)]
             self.checkpoints.keep(max(numbers), *parts)
             self.complete = parts, model
-            for one in some:
-                self.subject.close(one)
+            for backend in some:
+                self.subject.close(backend)
         self.subject.close(self.backend)
         self.backend = restore_into(self.subject.backend(), self.checkpoints, parts, is_same_job)
         self.model = deepcopy_of(model)
@@ -324,19 +325,21 @@ def check_histories(
     make_backend: MakeBackend,
     histories: int,
     steps: int,
-    of: type[RuleBasedStateMachine] = History,
+    machine_class: type[RuleBasedStateMachine] = History,
     shrinks: bool = True,
 ) -> None:
     """Try a number of histories, each of a number of steps at most.
 
     Args:
-        of: the class of the histories, which has a place for `make_backend`.
+        machine_class: the class of the histories, which has a place for `make_backend`.
         shrinks: tell the shortest history that fails.
 
     Raises:
         AssertionError: one differs from the model.
     """
-    machine = type(f"{of.__name__}OfThisBackend", (of,), {"make_backend": staticmethod(make_backend)})
+    machine = type(
+        f"{machine_class.__name__}OfThisBackend", (machine_class,), {"make_backend": staticmethod(make_backend)}
+    )
     check_machine(machine, histories, steps, shrinks)
 
 

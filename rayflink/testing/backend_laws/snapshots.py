@@ -90,21 +90,21 @@ def a_restored_backend_is_written_on(subject: Subject) -> None:
 
 
 def a_snapshot_is_of_the_moment_it_was_taken(subject: Subject) -> None:
-    one = filled(subject.backend())
-    one.table(VALUES).put("k", [1])
-    one.table(LISTS).append("k", [1])
-    one.map_table(MAPS).put("k", "at", [1])
-    one.timers("event").register(99, "k")
-    before = snapshot_of(one)
-    one.table(VALUES).load(["k"])["k"].append(2)
-    one.table(VALUES).changed(["k"])
-    one.table(LISTS).load(["k"])["k"][0].append(2)
-    one.table(LISTS).changed(["k"])
-    one.table(LISTS).append("k", 3)
-    one.map_table(MAPS).put("k", "at", 2)
-    one.map_table(MAPS).put("k", "more", 2)
-    one.table(VALUES).remove_all(map(canonical_key, KEYS))
-    one.timers("event").delete(99, "k")
+    backend = filled(subject.backend())
+    backend.table(VALUES).put("k", [1])
+    backend.table(LISTS).append("k", [1])
+    backend.map_table(MAPS).put("k", "at", [1])
+    backend.timers("event").register(99, "k")
+    before = snapshot_of(backend)
+    backend.table(VALUES).load(["k"])["k"].append(2)
+    backend.table(VALUES).changed(["k"])
+    backend.table(LISTS).load(["k"])["k"][0].append(2)
+    backend.table(LISTS).changed(["k"])
+    backend.table(LISTS).append("k", 3)
+    backend.map_table(MAPS).put("k", "at", 2)
+    backend.map_table(MAPS).put("k", "more", 2)
+    backend.table(VALUES).remove_all(map(canonical_key, KEYS))
+    backend.timers("event").delete(99, "k")
     again = subject.backend(before)
     same("the value", again.table(VALUES).get("k"), [1])
     same("the list", again.table(LISTS).get("k"), [[1]])
@@ -164,17 +164,17 @@ def tables_and_queues_may_be_made_before_the_restore(subject: Subject) -> None:
 
 
 def an_empty_backend_has_an_empty_snapshot(subject: Subject) -> None:
-    one = subject.backend()
-    one.table(VALUES).load(["k"], "window")
-    one.timers("event")
-    same("nothing was written", snapshot_of(one), {})
-    one.table(VALUES).put("k", 1, "window")
-    one.map_table(MAPS).put("k", 1, 1)
-    one.timers("event").register(1, "k")
-    one.table(VALUES).remove("k", "window")
-    one.map_table(MAPS).remove("k", 1)
-    one.timers("event").delete(1, "k")
-    same("all was removed", snapshot_of(one), {})
+    backend = subject.backend()
+    backend.table(VALUES).load(["k"], "window")
+    backend.timers("event")
+    same("nothing was written", snapshot_of(backend), {})
+    backend.table(VALUES).put("k", 1, "window")
+    backend.map_table(MAPS).put("k", 1, 1)
+    backend.timers("event").register(1, "k")
+    backend.table(VALUES).remove("k", "window")
+    backend.map_table(MAPS).remove("k", 1)
+    backend.timers("event").delete(1, "k")
+    same("all was removed", snapshot_of(backend), {})
 
 
 def a_key_of_another_subtask_is_refused(subject: Subject) -> None:
@@ -205,26 +205,26 @@ def a_key_of_another_subtask_is_refused(subject: Subject) -> None:
 
 
 def a_value_that_cannot_be_written_is_refused_by_name(subject: Subject) -> None:
-    def put(one: KeyedBackend) -> None:
-        one.table(VALUES).put("k", lambda: 0)
+    def put(backend: KeyedBackend) -> None:
+        backend.table(VALUES).put("k", lambda: 0)
 
-    def append(one: KeyedBackend) -> None:
-        one.table(LISTS).append("k", lambda: 0)
+    def append(backend: KeyedBackend) -> None:
+        backend.table(LISTS).append("k", lambda: 0)
 
-    def put_in_map(one: KeyedBackend) -> None:
-        one.map_table(MAPS).put("k", 1, lambda: 0)
+    def put_in_map(backend: KeyedBackend) -> None:
+        backend.map_table(MAPS).put("k", 1, lambda: 0)
 
-    def change(one: KeyedBackend) -> None:
-        one.table(VALUES).load(["k"])["k"] = lambda: 0
-        one.table(VALUES).changed(["k"])
+    def change(backend: KeyedBackend) -> None:
+        backend.table(VALUES).load(["k"])["k"] = lambda: 0
+        backend.table(VALUES).changed(["k"])
 
     for way, name in ((put, "values"), (append, "lists"), (put_in_map, "maps"), (change, "values")):
-        one = subject.backend()
-        one.table(VALUES).put("other", 1)
+        backend = subject.backend()
+        backend.table(VALUES).put("other", 1)
 
-        def write_and_snapshot(one: KeyedBackend = one, way: Any = way) -> None:
-            way(one)
-            snapshot_of(one)
+        def write_and_snapshot(backend: KeyedBackend = backend, way: Any = way) -> None:
+            way(backend)
+            snapshot_of(backend)
 
         refused(f"by {way.__name__}, at the latest at the snapshot", SerializationError, repr(name), write_and_snapshot)
 
@@ -243,55 +243,55 @@ def a_state_restored_as_another_kind_is_refused(subject: Subject) -> None:
 
 
 def snapshots_hold_what_their_filter_keeps(subject: Subject) -> None:
-    one = subject.backend()
+    backend = subject.backend()
     for number in range(10):
-        one.table(VALUES).put(number, number)
+        backend.table(VALUES).put(number, number)
         for element in range(number):
-            one.table(LISTS).append(number, element)
-            one.map_table(MAPS).put(number, element, element)
-    one.filter_snapshots(VALUES, lambda value: value * 10 if value % 2 else None)
-    one.filter_snapshots(LISTS, lambda elements: elements[3:] or None)
-    one.filter_snapshots(MAPS, lambda entries: {key: value for key, value in entries.items() if key > 2} or None)
-    for again in (subject.backend(snapshot_of(one)), subject.hashmap(snapshot_of(one))):
+            backend.table(LISTS).append(number, element)
+            backend.map_table(MAPS).put(number, element, element)
+    backend.filter_snapshots(VALUES, lambda value: value * 10 if value % 2 else None)
+    backend.filter_snapshots(LISTS, lambda elements: elements[3:] or None)
+    backend.filter_snapshots(MAPS, lambda entries: {key: value for key, value in entries.items() if key > 2} or None)
+    for again in (subject.backend(snapshot_of(backend)), subject.hashmap(snapshot_of(backend))):
         same("values", content_of(again.table(VALUES)), {(n, None): n * 10 for n in range(1, 10, 2)})
         same("lists", content_of(again.table(LISTS)), {(n, None): list(range(3, n)) for n in range(4, 10)})
         same("maps", maps_in(again.map_table(MAPS)), {(n, None): {k: k for k in range(3, n)} for n in range(4, 10)})
-    same("the state itself", (one.table(VALUES).get(2), len(one.table(LISTS))), (2, 9))
-    same("its maps", dict(one.map_table(MAPS).items(9)), {k: k for k in range(9)})
+    same("the state itself", (backend.table(VALUES).get(2), len(backend.table(LISTS))), (2, 9))
+    same("its maps", dict(backend.map_table(MAPS).items(9)), {k: k for k in range(9)})
 
 
 def cleared_state_is_gone_and_what_was_given_out_goes_on(subject: Subject) -> None:
-    one = filled(subject.backend())
-    table, maps, queue = one.table(VALUES), one.map_table(MAPS), one.timers("event")
-    one.clear()
-    same("entries", (content_of(table), len(one.table(LISTS)), maps_in(maps)), ({}, 0, {}))
+    backend = filled(subject.backend())
+    table, maps, queue = backend.table(VALUES), backend.map_table(MAPS), backend.timers("event")
+    backend.clear()
+    same("entries", (content_of(table), len(backend.table(LISTS)), maps_in(maps)), ({}, 0, {}))
     same("timers", (queue.next_timestamp(), list(queue.due(99))), (None, []))
-    same("the snapshot", snapshot_of(one), {})
+    same("the snapshot", snapshot_of(backend), {})
     table.put("k", 1)
     maps.put("k", 1, 1)
     queue.register(5, "k")
-    again = subject.backend(snapshot_of(one))
+    again = subject.backend(snapshot_of(backend))
     same("what came after", content_of(again.table(VALUES)), {("k", None): 1})
     same("maps that came after", maps_in(again.map_table(MAPS)), {("k", None): {1: 1}})
     same("timers that came after", list(again.timers("event").due(9)), [(5, "k", None)])
 
 
 def timers_are_refused_until_the_state_is_cleared(subject: Subject) -> None:
-    one = subject.backend()
-    queue = one.timers("event")
+    backend = subject.backend()
+    queue = backend.timers("event")
     queue.register(1, "k")
-    one.refuse_timers()
-    same("none was refused yet", one.refused_timers, 0)
+    backend.refuse_timers()
+    same("none was refused yet", backend.refused_timers, 0)
     fired = []
     for timestamp, key, _ in queue.due(9):
         fired.append(timestamp)
         queue.register(timestamp + 1, key)
         queue.register(timestamp + 2, key)
     same("those that were set before fire", fired, [1])
-    same("how many were refused", one.refused_timers, 2)
-    one.clear()
+    same("how many were refused", backend.refused_timers, 2)
+    backend.clear()
     queue.register(3, "k")
-    same("after clear", (one.refused_timers, list(queue.due(9))), (0, [(3, "k", None)]))
+    same("after clear", (backend.refused_timers, list(queue.due(9))), (0, [(3, "k", None)]))
 
 
 class _Tracked:
@@ -299,13 +299,13 @@ class _Tracked:
 
 
 def a_closed_backend_releases_its_values(subject: Subject) -> None:
-    one, value = subject.backend(), _Tracked()
+    backend, value = subject.backend(), _Tracked()
     watched = weakref.ref(value)
-    one.table(VALUES).put("k", value)
-    one.table(VALUES).load(["k"])
+    backend.table(VALUES).put("k", value)
+    backend.table(VALUES).load(["k"])
     del value
-    subject.close(one)
-    del one
+    subject.close(backend)
+    del backend
     gc.collect()
     same("the value after close", watched(), None)
     same("a new backend in its place", content_of(subject.backend().table(VALUES)), {})

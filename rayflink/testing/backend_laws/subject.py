@@ -91,15 +91,15 @@ Law = Callable[[Subject], None]
 """Raises an AssertionError where the backend does not keep it."""
 
 
-def same(what: str, found: Any, expected: Any) -> None:
-    """Check that `found` equals `expected`."""
-    if found != expected:
-        raise AssertionError(f"{what}: expected {expected!r:.1000}, found {found!r:.1000}")
+def same(what: str, actual: Any, expected: Any) -> None:
+    """Check that `actual` equals `expected`."""
+    if actual != expected:
+        raise AssertionError(f"{what}: expected {expected!r:.1000}, found {actual!r:.1000}")
 
 
-def same_bag(what: str, found: Iterable[Any], expected: Iterable[Any]) -> None:
+def same_bag(what: str, actual: Iterable[Any], expected: Iterable[Any]) -> None:
     """Check that two collections of hashable things are equal but for the order."""
-    mine, wanted = list(found), list(expected)
+    mine, wanted = list(actual), list(expected)
     if len(mine) != len(wanted) or set(mine) != set(wanted):
         missing, more = set(wanted) - set(mine), set(mine) - set(wanted)
         counts = f"{len(wanted)} expected, {len(mine)} found"

@@ -108,7 +108,11 @@ def keys_of_all_kinds_are_kept_apart(subject: Subject) -> None:
         mapped.clear(key)
     left = {(key, None): number for number, key in enumerate(keys) if number % 2}
     same("entries after every other one was removed", content_of(table), left)
-    same("maps after every other one was cleared", maps_in(mapped), {at: {"at": value} for at, value in left.items()})
+    same(
+        "maps after every other one was cleared",
+        maps_in(mapped),
+        {place: {"at": value} for place, value in left.items()},
+    )
 
 
 def map_keys_of_all_kinds_are_kept_apart(subject: Subject) -> None:
@@ -155,8 +159,8 @@ def namespaces_divide_the_entries_of_a_key(subject: Subject) -> None:
     for namespace in namespaces()[1::2]:
         table.remove_all(["a", "b"], namespace)
         mapped.clear("a", namespace)
-    kept = {place: value for place, value in expected.items() if place[1] in namespaces()[0::2]}
-    same("entries after every other namespace was emptied", content_of(table), kept)
+    remaining = {place: value for place, value in expected.items() if place[1] in namespaces()[0::2]}
+    same("entries after every other namespace was emptied", content_of(table), remaining)
 
 
 def loaded_dicts_are_read_and_written(subject: Subject) -> None:
@@ -342,8 +346,8 @@ def many_keys_are_kept_in_batches(subject: Subject) -> None:
     backend, model = subject.backend(), {}
     table = backend.table(ValueStateDescriptor("v"))
     for start in (0, 5_000, 2_500, 12_000, 0):
-        for at in range(start, min(start + 8_000, MANY), 1_000):
-            keys = range(at, at + 1_000)
+        for first_key in range(start, min(start + 8_000, MANY), 1_000):
+            keys = range(first_key, first_key + 1_000)
             loaded = table.load(keys)
             for key in keys:
                 loaded[key] = model[key] = [*loaded.get(key, ()), start]
@@ -361,10 +365,10 @@ def entries_are_found_by_key_group(subject: Subject) -> None:
     table = values_of(subject)
     for key in range(500):
         table.put(key, key, namespaces()[key % 2])
-    found: list[Any] = []
+    entries: list[Any] = []
     for groups in ([5], [], range(6, 90), {0, 1, 2, 3, 4}, range(90, MAX_PARALLELISM)):
-        found += table.entries(groups)
-    same_bag("entries of all groups together", found, [(key, namespaces()[key % 2], key) for key in range(500)])
+        entries += table.entries(groups)
+    same_bag("entries of all groups together", entries, [(key, namespaces()[key % 2], key) for key in range(500)])
     few = {key for key, _, _ in table.entries(range(0, MAX_PARALLELISM, 16))}
     same("some groups hold some of the keys", 0 < len(few) < 200, True)
 

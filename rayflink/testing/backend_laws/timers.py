@@ -93,7 +93,7 @@ def timers_are_set_and_deleted_while_others_fire(subject: Subject) -> None:
         fired.append((timestamp, key))
         if len(fired) == 1:
             first = key
-            gone, kept = sorted({"a", "b", "c"} - {key})
+            gone, remaining = sorted({"a", "b", "c"} - {key})
             queue.register(3, "early")
             queue.register(9, "late")
             queue.register(5, "new")
@@ -108,8 +108,8 @@ def timers_are_set_and_deleted_while_others_fire(subject: Subject) -> None:
             queue.delete(8, first)
     same("the first two of what was set meanwhile", fired[1:3], [(3, "early"), (2, "earlier")])
     same("times", [timestamp for timestamp, _ in fired], [5, 3, 2, 3, 5, 5, 6, 6, 8])
-    expected = {(5, first), (3, "early"), (2, "earlier"), (3, "also early"), (5, "new"), (5, kept), (6, "between"),
-                (6, "again"), (8, kept)}  # fmt: skip
+    expected = {(5, first), (3, "early"), (2, "earlier"), (3, "also early"), (5, "new"), (5, remaining), (6, "between"),
+                (6, "again"), (8, remaining)}  # fmt: skip
     same_bag("timers", fired, expected)
     same("what is left", list(queue.due(LAST)), [(9, "late", None)])
 
@@ -246,11 +246,11 @@ def many_timers_fire_in_order(subject: Subject) -> None:
         queue.delete(*timer)
         model.discard(timer)
     queues = [queue, subject.backend(snapshot_of(backend)).timers("event")]
-    for one in queues:
+    for timers in queues:
         fired, until = [], -5_000
-        while (due := one.next_timestamp()) is not None:
+        while (due := timers.next_timestamp()) is not None:
             until = max(until, due) + 5_000
-            part = list(one.due(until))
+            part = list(timers.due(until))
             same("times up to the one asked for", (part[0][0], part[-1][0] <= until), (due, True))
             fired += part
         times = [timestamp for timestamp, _, _ in fired]

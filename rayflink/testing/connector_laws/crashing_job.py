@@ -155,8 +155,8 @@ class CrashingJob:
         return sorted(self._job_folder.glob("chk-*/_metadata"), key=lambda path: int(path.parent.name[4:]))
 
     def _newest_checkpoint(self) -> str:
-        found = self._metadata()
-        return str(found[-1].parent) if found else self._newest
+        metadata_paths = self._metadata()
+        return str(metadata_paths[-1].parent) if metadata_paths else self._newest
 
 
 __all__ = ["CrashingJob"]

@@ -261,7 +261,7 @@ def test_a_job_that_fails_or_is_cancelled_leaves_no_memory_taken(tmp_path: Path)
 def test_in_whatever_order_and_however_it_ends_all_memory_comes_back(tmp_path: Path, managed: str) -> None:
     graph = program(tmp_path, managed).get_job_graph()
     for seed in range(4):
-        for faults in ([], [KillTask("Map", at=20 + 40 * seed)], [CancelJob(at=30 + 50 * seed)]):
+        for faults in ([], [KillTask("Map", move=20 + 40 * seed)], [CancelJob(move=30 + 50 * seed)]):
             cluster = SimulatedCluster(graph, seed, faults)
             result = cluster.run()
             assert cluster.memory.manager.used == 0, cluster.story

@@ -147,7 +147,11 @@ def test_each_record_is_there_once_whatever_dies_and_blocks_of_the_dead_go(tmp_p
     numbers = env.from_collection(range(200)).map(lambda number: (number, number / 2))
     numbers._add_operator("Columns", Factory(FrameOperator, store)).sink_to(DrawnSink()).set_parallelism(1)
     arrived = Arrived()
-    faults = [KillTask("Columns", at=100 + seed * 23), KillTask("Source", at=400 + seed * 17), KillTask("Sink", at=800)]
+    faults = [
+        KillTask("Columns", move=100 + seed * 23),
+        KillTask("Source", move=400 + seed * 17),
+        KillTask("Sink", move=800),
+    ]
     with rows_go_to(arrived):
         story = simulate(env, seed, faults)
     assert story.status.value == "FINISHED"

@@ -126,9 +126,9 @@ def test_the_loop_of_an_endless_stream_ends_with_a_stop_and_with_a_cancel() -> N
     env = environment(2)
     halving(env.from_sequence(0, 10**12).map(lambda n: n % 4)).sink_to(CollectSink("out"))
     job = env.get_job_graph()
-    stopped = simulate(job, seed=3, faults=[StopJob(at=100)])
+    stopped = simulate(job, seed=3, faults=[StopJob(move=100)])
     assert stopped.status.value == "FINISHED" and set(stopped.collected("out")) <= {0, 1} != set()
-    assert simulate(job, seed=3, faults=[CancelJob(at=100)]).status.value == "CANCELED"
+    assert simulate(job, seed=3, faults=[CancelJob(move=100)]).status.value == "CANCELED"
 
 
 def test_a_function_that_fails_in_the_loop_fails_the_job() -> None:

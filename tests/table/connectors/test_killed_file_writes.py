@@ -64,8 +64,8 @@ def test_partitions_are_written_once_under_kills(form, tmp_path):
     names = [vertex.name.split(" ")[0] for vertex in job.vertices]
     for seed in range(4):
         t_env, job = program(tmp_path / f"killed{seed}", form, 2)
-        faults = [KillTask(names[-1], at=int(moves * (0.25 + 0.15 * at + 0.05 * seed))) for at in range(3)]
-        story = simulate(job, seed, [*faults, KillTask(names[0], at=int(moves * 0.8)), *UNRELIABLE_NETWORK])
+        faults = [KillTask(names[-1], move=int(moves * (0.25 + 0.15 * at + 0.05 * seed))) for at in range(3)]
+        story = simulate(job, seed, [*faults, KillTask(names[0], move=int(moves * 0.8)), *UNRELIABLE_NETWORK])
         assert story.status is JobStatus.FINISHED, story.describe(story.failure)
         assert rows(t_env) == expected, story.describe("other rows")
         assert not hidden(tmp_path / f"killed{seed}")
@@ -80,7 +80,7 @@ def test_partitions_are_written_once_over_a_savepoint_and_another_parallelism(tm
     for seed, part in enumerate((0.3, 0.6)):
         folder, disk = tmp_path / f"stopped{seed}", SimulatedDisk()
         t_env, job = program(folder, "json", 2)
-        story = simulate(job, seed, [StopWithSavepoint(at=int(moves * part))], disk)
+        story = simulate(job, seed, [StopWithSavepoint(move=int(moves * part))], disk)
         if story.stopped_with:
             stopped += 1
             _, job = program(folder, "json", 3, story.stopped_with)
@@ -103,7 +103,7 @@ def test_what_is_overwritten_is_replaced_once_under_kills(tmp_path):
         (folder / "customer=ann").mkdir(parents=True)
         (folder / "customer=ann" / "old.csv").write_text("99,old\n")
         t_env, job = program(folder, "csv", 2, overwrites=True)
-        faults = [KillTask(name, at=int(moves * (0.2 * (at + 1) + 0.1 * seed))) for at, name in enumerate(names)]
+        faults = [KillTask(name, move=int(moves * (0.2 * (at + 1) + 0.1 * seed))) for at, name in enumerate(names)]
         story = simulate(job, seed, [*faults, *UNRELIABLE_NETWORK])
         assert story.status is JobStatus.FINISHED, story.describe(story.failure)
         assert rows(t_env) == expected, story.describe("other rows")

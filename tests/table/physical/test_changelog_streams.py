@@ -491,12 +491,12 @@ def test_changes_are_each_once_under_kills_and_at_another_parallelism(query, exp
     assert left(whole) == expected and len(whole.collected()) > 40
     moves = whole.happenings[-1].move
     for seed in range(3):
-        faults = [KillTask("changes", at=int(moves * (0.2 + 0.2 * seed))), *UNRELIABLE_NETWORK]
+        faults = [KillTask("changes", move=int(moves * (0.2 + 0.2 * seed))), *UNRELIABLE_NETWORK]
         story = simulate(graph(query, 2), seed, faults)
         assert left(story) == expected, story.describe("other rows")
         assert Counter(map(repr, story.collected())) == Counter(map(repr, whole.collected()))
     for width in (1, 3):
         disk = SimulatedDisk()
-        stopped = simulate(graph(query, 2), 1, [StopWithSavepoint(at=int(moves * 0.4))], disk)
+        stopped = simulate(graph(query, 2), 1, [StopWithSavepoint(move=int(moves * 0.4))], disk)
         assert stopped.stopped_with
         assert left(simulate(graph(query, width, stopped.stopped_with), 1, (), disk)) == expected

@@ -112,7 +112,7 @@ def continued(first: str, then: str) -> Any:
     """The story of a query that goes on with a savepoint of another one."""
     moves = simulate(job(first), 1).happenings[-1].move
     disk = SimulatedDisk()
-    story = simulate(job(first), 1, [StopWithSavepoint(at=moves // 2)], disk)
+    story = simulate(job(first), 1, [StopWithSavepoint(move=moves // 2)], disk)
     assert story.stopped_with
     return simulate(job(then, story.stopped_with), 1, (), disk)
 

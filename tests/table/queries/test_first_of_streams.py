@@ -142,7 +142,7 @@ def test_a_key_comes_again_when_its_time_is_over(query):
 def test_time_goes_on_from_a_savepoint():
     disk = SimulatedDisk()
     moves = simulate(hinted_job(DISTINCT, "1 h"), 1).happenings[-1].move
-    story = simulate(hinted_job(DISTINCT, "1 h"), 1, [StopWithSavepoint(at=int(moves * 0.6))], disk)
+    story = simulate(hinted_job(DISTINCT, "1 h"), 1, [StopWithSavepoint(move=int(moves * 0.6))], disk)
     assert story.stopped_with
     assert counts(simulate(hinted_job(DISTINCT, "1 h", story.stopped_with), 1, (), disk))["tea"] == 1
     assert counts(simulate(hinted_job(DISTINCT, "1 ms", story.stopped_with), 1, (), disk))["tea"] > 1

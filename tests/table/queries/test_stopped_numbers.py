@@ -45,6 +45,6 @@ def test_no_row_is_late_where_two_ranges_become_those_of_one_reader(part):
     expected = rows(whole)
     assert len(expected) == 20
     disk = SimulatedDisk()
-    stopped = simulate(graph(2), 1, [StopWithSavepoint(at=int(whole.happenings[-1].move * part))], disk)
+    stopped = simulate(graph(2), 1, [StopWithSavepoint(move=int(whole.happenings[-1].move * part))], disk)
     assert stopped.stopped_with
     assert rows(simulate(graph(1, stopped.stopped_with), 1, (), disk)) == expected

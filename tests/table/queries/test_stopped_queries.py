@@ -90,11 +90,13 @@ def test_a_query_killed_and_stopped_midway_goes_on_elsewhere_and_is_killed_again
     wanted, moves = undisturbed(name)
     assert bool(wanted) == (name not in EMPTY)
     disk, (first, *others) = SimulatedDisk(), [vertex.name.split(" ")[0] for vertex in graph(name, 2).vertices]
-    kills = [KillTask(name, at=int(moves * 0.15)) for name in others[:1]]  # alone, it would not run when it is stopped
+    kills = [
+        KillTask(name, move=int(moves * 0.15)) for name in others[:1]
+    ]  # alone, it would not run when it is stopped
     rough = UNRELIABLE_NETWORK if others else ()
-    story = simulate(graph(name, 2), 0, [*kills, *rough, StopWithSavepoint(at=int(moves * 0.3))], disk)
+    story = simulate(graph(name, 2), 0, [*kills, *rough, StopWithSavepoint(move=int(moves * 0.3))], disk)
     assert story.stopped_with
-    story = simulate(graph(name, width, story.stopped_with), 0, [KillTask(first, at=30 * width)], disk)
+    story = simulate(graph(name, width, story.stopped_with), 0, [KillTask(first, move=30 * width)], disk)
     assert rows(name, story) == wanted, story.describe("other rows")
     assert story.restarts or not keeps_state(name)
 
@@ -107,7 +109,7 @@ def test_a_query_stopped_midway_goes_on_at_another_parallelism(name, width):
     wanted, moves = undisturbed(name)
     assert bool(wanted) == (name not in EMPTY)
     disk = SimulatedDisk()
-    story = simulate(graph(name, 2), 0, [StopWithSavepoint(at=int(moves * (0.3 if width == 3 else 0.4)))], disk)
+    story = simulate(graph(name, 2), 0, [StopWithSavepoint(move=int(moves * (0.3 if width == 3 else 0.4)))], disk)
     assert story.stopped_with
     story = simulate(graph(name, width, story.stopped_with), 0, (), disk)
     assert rows(name, story) == wanted, story.describe("other rows")
@@ -120,7 +122,7 @@ def test_a_query_whose_tasks_are_killed_gives_each_row_once(name):
     wanted, moves = undisturbed(name)
     vertices = [vertex.name for vertex in graph(name, 2).vertices]
     for seed in range(2 if keeps_state(name) else 1):
-        faults = [KillTask(vertex.split(" ")[0], at=int(moves * (0.2 + 0.25 * at + 0.05 * seed)))
+        faults = [KillTask(vertex.split(" ")[0], move=int(moves * (0.2 + 0.25 * at + 0.05 * seed)))
                   for at, vertex in enumerate(vertices[:3])]  # fmt: skip
         story = simulate(graph(name, 2), seed, [*faults, *UNRELIABLE_NETWORK])
         assert rows(name, story) == wanted, story.describe("other rows")

@@ -65,7 +65,7 @@ def test_it_gives_the_same_under_every_hardship(is_left):
     alone = [out(2, None, None), out(3, None, None)] if is_left else []
     verify(
         lambda: operator(NUMBERS, is_left, True),
-        given=[columns(ArrowBatch(first)), wm(3), columns(ArrowBatch(second))],
+        elements=[columns(ArrowBatch(first)), wm(3), columns(ArrowBatch(second))],
         then=[out(1, 7, 1), out(1, None, 2), *alone, wm(3), out(4, 5, 1)],
     )
 

@@ -85,7 +85,7 @@ def test_rows_change_their_groups_one_by_one():
     out = COUNTS.out
     verify(
         COUNTS.operators,
-        given=[come(row("a", 1), row("b", 2), row("a", 3)), come(row(None, 4), row("a", None)), come(row("b", 1))],
+        elements=[come(row("a", 1), row("b", 2), row("a", 3)), come(row(None, 4), row("a", None)), come(row("b", 1))],
         then=[
             out(INSERT, "a", 1, 1), out(INSERT, "b", 1, 2), out(BEFORE, "a", 1, 1), out(AFTER, "a", 2, 4),
             out(INSERT, None, 1, 4), out(BEFORE, "a", 2, 4), out(AFTER, "a", 3, 4),
@@ -101,7 +101,7 @@ def test_a_group_goes_with_its_last_row():
     out = groups.out
     verify(
         groups.operators,
-        given=[
+        elements=[
             come(row("a", 1), row("a", 5), row("b", 2)),
             batch([(BEFORE, row("a", 5)), (AFTER, row("a", 1)), (DELETE, row("b", 2)), (DELETE, row("c", 2))]),
             batch([(DELETE, row("a", 1)), (DELETE, row("a", 1)), (INSERT, row("a", 7))]),
@@ -122,7 +122,7 @@ def test_a_group_is_forgotten_when_no_row_came_for_the_time_to_live():
     out = groups.out
     verify(
         groups.operators,
-        given=[
+        elements=[
             come(row("a"), row("b")), at(6), come(row("a")), at(12), come(row("a"), row("b")), at(30), come(row("a"))
         ],
         then=[

@@ -134,7 +134,7 @@ def rows_of(operator: LookupJoinOperator, *batches: pa.RecordBatch) -> list[tupl
 def test_rows_and_watermarks_are_the_same_under_every_hardship(function):
     verify(
         lambda: operator(function(), settings=SLOW),
-        given=[columns(ArrowBatch(batch((0, 2), (1, None), (2, 1)))), wm(3),
+        elements=[columns(ArrowBatch(batch((0, 2), (1, None), (2, 1)))), wm(3),
                columns(ArrowBatch(batch((3, 9), (4, 5))))],
         then=[out(0, 2, 2, 21), out(0, 2, 2, 20), out(1, None, None, None), out(2, 1, 1, 10), wm(3),
               out(3, 9, None, None), out(4, 5, 5, 52), out(4, 5, 5, 51), out(4, 5, 5, 50)],

@@ -41,7 +41,7 @@ EPOCH = datetime(1970, 1, 1)
 def test_rows_are_matched_in_the_order_of_their_times_until_these_are_over():
     verify(
         matching(RISE),
-        given=[
+        elements=[
             rows(row("a", 5, 3_000), row("b", 1, 1_000), row("a", 2, 1_000), row(None, 1, 1_000), row("a", 1, 4_000)),
             wm(2_000),
             rows(row("b", 2, 9_000), row("a", 9, 2_000), row(None, 2, 2_500), row(None, 1, 3_000)),
@@ -66,7 +66,7 @@ def test_rows_are_matched_in_the_order_of_their_times_until_these_are_over():
 def test_rows_before_are_those_of_the_partition_whenever_they_came():
     verify(
         matching(BEFORE),
-        given=[
+        elements=[
             rows(row("a", 5, 1_000), row("a", 4, 2_000), row("b", 1, 2_000)),
             wm(3_000),
             rows(row("a", 3, 4_000), row("a", 7, 4_000), row("b", 9, 4_000)),
@@ -81,7 +81,7 @@ def test_rows_before_are_those_of_the_partition_whenever_they_came():
 def test_in_processing_time_rows_match_as_they_come_and_time_out_by_the_clock():
     verify(
         matching(CLOCK),
-        given=[rows(row("a", 1), row("b", 1), row("a", 3)), at(900), rows(row("b", 2), row("a", 1)), at(2_000),
+        elements=[rows(row("a", 1), row("b", 1), row("a", 3)), at(900), rows(row("b", 2), row("a", 1)), at(2_000),
                rows(row("a", 2))],
         then=[out(CLOCK, "a", 1, 3, 2), out(CLOCK, "b", 1, 2, 2)],
         key=BY_WORD,

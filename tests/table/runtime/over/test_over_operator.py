@@ -89,7 +89,7 @@ def test_rows_wait_for_their_time_and_late_ones_are_dropped():
     out = over.out
     verify(
         over.operators,
-        given=given(),
+        elements=given(),
         then=[
             out(row("a", 3, 1), 1, 3, None, 1), out(row("b", 2, 3), 1, 2, None, 1), wm(4),
             out(row("a", 1, 5), 3, 8, 3, 2), out(row("a", 4, 5), 3, 8, 1, 2), wm(5),
@@ -108,7 +108,7 @@ def test_frames_of_rows_and_of_time_go_with_the_rows_before():
         out = over.out
         verify(
             over.operators,
-            given=given(),
+            elements=given(),
             then=[
                 out(row("a", 3, 1), first, 1), out(row("b", 2, 3), second, 1), wm(4),
                 out(row("a", 1, 5), third, 2), out(row("a", 4, 5), fourth, 2), wm(5),
@@ -124,7 +124,7 @@ def test_a_key_is_forgotten_when_no_row_came_for_the_time_to_live():
     out = over.out
     verify(
         over.operators,
-        given=[rows(row("a", 1, 1)), wm(1), at(6), rows(row("a", 2, 2)), wm(2), at(30), rows(row("a", 3, 3)), wm(3)],
+        elements=[rows(row("a", 1, 1)), wm(1), at(6), rows(row("a", 2, 2)), wm(2), at(30), rows(row("a", 3, 3)), wm(3)],
         then=[out(row("a", 1, 1), 1, 1), wm(1), out(row("a", 2, 2), 2, 3), wm(2), out(row("a", 3, 3), 1, 3), wm(3)],
         key=BY_WORD,
     )
@@ -136,7 +136,7 @@ def test_by_processing_time_results_come_at_once_but_those_of_frames_of_time():
     out = over.out
     verify(
         over.operators,
-        given=[rows(row("a", 1), row("a", 2)), wm(7), rows(row("a", 3))],
+        elements=[rows(row("a", 1), row("a", 2)), wm(7), rows(row("a", 3))],
         then=[out(row("a", 1), 1, 1), out(row("a", 2), 2, 3), wm(7), out(row("a", 3), 3, 6)],
         key=BY_WORD,
     )
@@ -144,7 +144,7 @@ def test_by_processing_time_results_come_at_once_but_those_of_frames_of_time():
     out = over.out
     verify(
         over.operators,
-        given=[
+        elements=[
             at(1), rows(row("a", 1)), rows(row("a", 2)), at(5), rows(row("a", 3)), at(14), rows(row("a", 4)), at(20),
         ],
         then=[out(row("a", 1), 2, 3), out(row("a", 2), 2, 3), out(row("a", 3), 3, 6), out(row("a", 4), 2, 7)],

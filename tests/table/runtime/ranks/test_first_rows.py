@@ -31,7 +31,7 @@ def word(value):
 def test_a_key_comes_once_until_nothing_came_of_it_for_the_time_to_live():
     verify(
         distinct(WORD, ttl_ms=10),
-        given=[
+        elements=[
             rows(row("a"), row("b"), row("a"), row(None), row("c"), row(None)),
             at(6),
             rows(row("a"), row(None)),
@@ -52,7 +52,7 @@ def test_a_key_comes_once_until_nothing_came_of_it_for_the_time_to_live():
 def test_a_first_row_by_arrival_is_kept_for_the_time_to_live_whatever_comes():
     verify(
         first(WORD, ttl_ms=10),
-        given=[
+        elements=[
             rows(row("a", 1), row("a", 2), row("b", 3)),
             at(9),
             rows(row("a", 4), row("b", 5)),
@@ -70,7 +70,7 @@ def test_a_first_row_by_arrival_is_kept_for_the_time_to_live_whatever_comes():
 def test_rows_without_a_key_have_one_first_row():
     verify(
         first(),
-        given=[rows(row("a", 1), row("b", 2)), rows(row("c", 3))],
+        elements=[rows(row("a", 1), row("b", 2)), rows(row("c", 3))],
         then=[out(*row("a", 1))],
         without=("three subtasks", "three subtasks become two"),
     )
@@ -80,7 +80,7 @@ def test_rows_without_a_key_have_one_first_row():
 def test_the_first_row_by_event_time_comes_when_none_can_come_before_it():
     verify(
         earliest(WORD),
-        given=[
+        elements=[
             rows(row("a", 1, 7), row("b", 2, 5), row("a", 3, 4), row("a", 4, 4), row(None, 5, 9), row("b", 6, 6)),
             wm(4),
             rows(row("b", 7, 3), row("b", 8, 4), row("a", 9, 8), row("c", 10, 5), row("c", 11, 12)),
@@ -105,7 +105,7 @@ def test_the_first_row_by_event_time_comes_when_none_can_come_before_it():
 def test_rows_that_wait_are_redistributed_with_their_keys(factory):
     given = [rows(*(row(f"k{at % 23}", at, 100 + at * 7 % 50) for at in range(90))), wm(120),
              rows(*(row(f"k{at % 29}", at, 121 + at) for at in range(60))), wm(300)]  # fmt: skip
-    verify(factory, given=given, key=BY_WORD)
+    verify(factory, elements=given, key=BY_WORD)
 
 
 @pytest.mark.spec("R17")

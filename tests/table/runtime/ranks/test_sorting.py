@@ -41,7 +41,7 @@ def numbered(number, *values):
 def test_rows_come_in_order_and_equal_ones_as_they_came():
     verify(
         lambda: sort(((N, True, False), (X, False, False)), 1, 4),
-        given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
+        elements=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[plain("b", 2, 0, 0.5), plain("b", 2), plain("a", 2), plain(None, 1), wm(MAX_TIMESTAMP)],
         without=(
             "three subtasks",
@@ -66,7 +66,7 @@ def test_a_limit_without_an_order_gives_rows_as_they_come(offset, limit, kept):
 def test_all_rows_of_a_key_are_numbered():
     verify(
         lambda: row_numbers((WORD,), ((N, False, True),), RESULT),
-        given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
+        elements=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, None, 1), numbered(1, "a", 2), numbered(2, "a", 3, 0, 1.5), numbered(1, "b", 2),
             numbered(2, "b", 2, 0, 0.5), numbered(1, "c", None), wm(MAX_TIMESTAMP),
@@ -81,7 +81,7 @@ def test_the_first_rows_of_a_key_are_numbered():
     what = ranking((N, False, True), window=None, last=1)
     verify(
         lambda: [local_rank(what), bounded_rank(what, RESULT)],
-        given=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
+        elements=[rows(*GIVEN[:3]), rows(*GIVEN[3:]), end()],
         then=[
             numbered(1, "b", 2),
             numbered(1, "a", 2),

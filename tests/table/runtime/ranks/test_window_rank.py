@@ -43,7 +43,7 @@ GIVEN = [
 def test_the_first_rows_of_each_key_come_when_their_window_is_over():
     verify(
         two_phases(ranking((N, True, False))),
-        given=GIVEN,
+        elements=GIVEN,
         then=[
             wm(8),
             out(1, "b", 9), out(2, "b", 9, 0, 2.5), out(1, "a", 1), out(1, None, 7),
@@ -59,7 +59,7 @@ def test_the_first_rows_of_each_key_come_when_their_window_is_over():
 def test_without_a_key_all_rows_of_a_window_are_numbered_together():
     verify(
         two_phases(ranking((N, False, True), (WORD, True, False), keys=(), first=2, last=3)),
-        given=GIVEN,
+        elements=GIVEN,
         then=[
             wm(8),
             out(2, "a", 1), out(3, "b", 4),
@@ -77,7 +77,7 @@ def test_of_equal_rows_the_first_or_the_last_is_kept(newest_first):
     kept = out(1, "b", 9, 0, 2.5) if newest_first else out(1, "b", 9)
     verify(
         two_phases(ranking((N, True, False), last=1, newest_first=newest_first)),
-        given=[*GIVEN[:4], wm(19)],
+        elements=[*GIVEN[:4], wm(19)],
         then=[
             wm(8), kept, out(1, "a", 1), out(1, None, 7), wm(9), out(1, "a", 2, 1), out(1, "c", 6, 1), wm(19),
         ],

@@ -37,7 +37,7 @@ BY_WORD = NamedField("word")
 def test_the_last_row_of_a_key_replaces_the_one_before_it():
     verify(
         last_rows(WORD),
-        given=[
+        elements=[
             batch((AFTER, ("a", 1, ["x"])), (AFTER, ("b", 2, None)), (AFTER, ("a", 1, ["x", None]))),
             batch((AFTER, ("b", 2, None)), (DELETE, ("a", None, None)), (DELETE, ("c", None, None))),
             batch((DELETE, ("b", None, None)), (AFTER, ("b", 7, [])), (BEFORE, ("b", 7, [])), (AFTER, (None, 1, []))),
@@ -55,7 +55,7 @@ def test_the_last_row_of_a_key_replaces_the_one_before_it():
 def test_a_row_that_stays_shows_that_its_key_is_in_use_where_keys_expire():
     verify(
         last_rows(WORD, ttl_ms=10),
-        given=[
+        elements=[
             batch((AFTER, ("a", 1, None)), (AFTER, ("b", 1, None))), at(6), batch((AFTER, ("a", 1, None))), at(12),
             batch((AFTER, ("a", 1, None)), (AFTER, ("b", 1, None))), at(30), batch((DELETE, ("a", None, None))),
         ],
@@ -93,7 +93,7 @@ def test_every_change_is_that_of_the_model(keys, with_before):
 def test_the_last_row_by_event_time_is_replaced_by_those_that_are_not_earlier():
     verify(
         deduplicated(True),
-        given=[
+        elements=[
             timed(("a", 5, 1), ("b", 3, 2), ("a", 4, 3), ("a", 5, 1)), timed(("b", 2, 4)),
             timed(("b", 9, 5), ("a", 1, 6), ("b", 8, 7)),
         ],
@@ -109,7 +109,7 @@ def test_the_last_row_by_event_time_is_replaced_by_those_that_are_not_earlier():
 def test_the_last_row_by_arrival_is_shown_once_however_often_it_comes():
     verify(
         deduplicated(False),
-        given=[timed(("a", 1, 1), ("a", 2, 1)), timed(("a", 3, 1), ("a", 4, 2), ("a", 5, 2)), timed(("a", 6, 3))],
+        elements=[timed(("a", 1, 1), ("a", 2, 1)), timed(("a", 3, 1), ("a", 4, 2), ("a", 5, 2)), timed(("a", 6, 3))],
         then=[
             numbered(INSERT, "a", 1, 1), numbered(BEFORE, "a", 1, 1), numbered(AFTER, "a", 4, 2),
             numbered(BEFORE, "a", 4, 2), numbered(AFTER, "a", 6, 3),

@@ -30,7 +30,7 @@ BY_WORD = NamedField("word")
 def test_the_row_before_is_shown_again_when_the_last_one_goes():
     verify(
         materialized(),
-        given=[
+        elements=[
             pairs((INSERT, ("a", 1, None)), (INSERT, ("a", 2, 0.5)), (INSERT, ("b", 1, None))),
             pairs((INSERT, ("a", 3, None)), (INSERT, ("a", 1, None)), (DELETE, ("a", 1, None))),
             pairs((DELETE, ("a", 1, None)), (DELETE, ("b", 2, None))),
@@ -50,7 +50,7 @@ def test_the_row_before_is_shown_again_when_the_last_one_goes():
 def test_rows_expire():
     verify(
         materialized(ttl_ms=10),
-        given=[
+        elements=[
             pairs((INSERT, ("a", 1, None))), at(6), pairs((INSERT, ("a", 2, None))), at(12),
             pairs((DELETE, ("a", 2, None))), at(30), pairs((INSERT, ("a", 4, None))),
         ],
