@@ -42,6 +42,7 @@ from rayflink.connectors.formats.csv_writing import text_file_sink
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction
 from rayflink.datastream.window import TumblingEventTimeWindows
+from rayflink.graph import errors as graph_errors
 from rayflink.graph.checks import warn_without_checkpoints
 from tests.datastream.programs import environment, timed
 from tests.errors.bad_inputs import ALL, PAGE, RUNNING, SUBMITTED, WRITTEN, BadInput, page_with_table
@@ -66,12 +67,20 @@ SAMPLES = [
     RayCannotStart("RuntimeError: no room"),
     SuppressRestarts("these files are not of version 2"),
     TaskLost("sum#0", "node 10.0.0.3", 50_000, "its actor died"),
+    graph_errors.DuplicateUidError("uid", "u", "Map (job.py:2)", "Map (job.py:3)"),
+    graph_errors.DuplicateVertexError("job vertices", "a" * 32, "Map", "Flat Map"),
+    graph_errors.EmptyProgramError(),
+    graph_errors.ForwardParallelismError("Map", 2, "Sink", 3),
+    graph_errors.JobGraphVersionMismatch("99", 1),
+    graph_errors.MissingTypeError("Map", "a list of what", "job.py:2"),
+    graph_errors.UnknownTransformationError("Loop"),
     TypeMismatch("result of map 'parse'", ".price", "str 'x'", "Double", "return a float", "job.py:7"),
 ]
 
 
 def test_there_is_a_sample_of_every_error():
-    defined = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, RayflinkError)}
+    named = (*vars(errors).values(), *vars(graph_errors).values())
+    defined = {value for value in named if isinstance(value, type) and issubclass(value, RayflinkError)}
     assert {type(sample) for sample in SAMPLES} == defined - {RayflinkError}
 
 

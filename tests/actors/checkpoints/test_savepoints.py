@@ -260,6 +260,7 @@ def test_what_becomes_of_checkpoints_at_the_end_of_the_job(retention: str, delet
         gone = status.value in deleted
         assert job.it.job_ended(status, 150) == ([DiscardFiles(BASE, (), "")] if gone else [])
         assert (job.it.latest is None) == gone
+        assert [entry["discarded"] for entry in job.it.history.overview()["history"]] == [gone]
         assert job.it.left == (CheckpointsLeft("", 1, BASE) if gone else CheckpointsLeft(f"{BASE}/chk-1", 0, BASE))
         assert job.at(500) == []
 

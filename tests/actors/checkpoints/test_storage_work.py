@@ -26,6 +26,7 @@ def test_a_storage_that_hangs_does_not_hold_up_the_end(caplog: pytest.LogCapture
     work, answers = StorageWork(), threading.Event()
     work.submit(answers.wait)
     work.submit(int)
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "checkpoint-files")
     try:
         with caplog.at_level(logging.WARNING, logger="rayflink"):
             assert not work.end(0.01)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.actors.exchange.credits import ChannelCredit, CreditStatistics, FloatingPool
+from rayflink.actors.exchange.exchange_statistics import PoolStatistics
 
 
 @pytest.mark.spec("O10", "O14", "required", "X50", "trace")
@@ -172,7 +173,9 @@ def test_a_released_channel_waits_no_longer() -> None:
     holder.backlog(1)
     holder.take()
     gone.backlog(1)
+    assert pool.statistics() == PoolStatistics(size=1, available=0, waiting=1)
     gone.release()
+    assert pool.statistics() == PoolStatistics(size=1, available=0, waiting=0)
     holder.backlog(0)
     holder.recycle()
     assert (pool.available, gone.announce()) == (1, 0)

@@ -157,7 +157,10 @@ def test_a_released_gate_wants_nothing_and_gives_nothing() -> None:
     gate.receive(data(0, 0))
     gate.receive(event(1, 0, EndOfPartition()))
     taken(gate)
+    gate.preload(0, [b"of the checkpoint"])
+    assert gate.has_input
     assert gate.release() == [("producer 0", CancelPartitionRequest(0))]
+    assert (gate.has_input, gate.queued, gate.statistics().restored) == (False, 0, 0)
     assert gate.receive(data(0, 1)) == CancelPartitionRequest(0)
     assert gate.release() == []
     with pytest.raises(ExchangeError, match="after it was released"):

@@ -28,11 +28,14 @@ from rayflink.actors.exchange.selectors import (
     RoundRobin,
     SingleChannel,
 )
+from rayflink.common.functions.callables import KeyBy
+from rayflink.common.functions.function_classes import KeySelector, Partitioner
 from rayflink.common.records.batches import ArrowBatch, Batch, RowBatch
 from rayflink.operators.base import UserCodeError
 from rayflink.state.errors import InvalidKeyError
 from rayflink.state.keys import key_hash
 from rayflink.state.keys.key_groups import key_group, subtask_of
+from tests.operators.laws import context
 
 MAX_PARALLELISM = 128
 
@@ -334,6 +337,36 @@ def test_a_users_partitioner_chooses_the_channel() -> None:
         0: [(2, None)],
     }
     assert received(ByFunction(3, lambda key, n: np.int64(key), lambda r: r), [RowBatch([2])]) == {2: [(2, None)]}
+
+
+def test_a_partitioner_and_its_key_selector_are_opened_and_closed_and_named_where_they_fail() -> None:
+    calls: list[str] = []
+
+    class Key(KeySelector):  # type: ignore[type-arg]
+        def open(self, runtime_context: Any) -> None:
+            calls.append("open the key")
+
+        def get_key(self, value: Any) -> Any:
+            return value
+
+        def close(self) -> None:
+            calls.append("close the key")
+
+    class Shop(Partitioner):  # type: ignore[type-arg]
+        def open(self, runtime_context: Any) -> None:
+            calls.append("open the shop")
+
+        def partition(self, key: Any, num_partitions: int) -> int:
+            return 0
+
+        def close(self) -> None:
+            raise ZeroDivisionError
+
+    selector = ByFunction(3, Shop(), KeyBy(Key(), "job.py:7", step="partition_custom"))
+    selector.open(context())
+    with pytest.raises(UserCodeError, match=r"partition_custom.*job\.py:7.*failed in close of the partitioner"):
+        selector.close()
+    assert calls == ["open the key", "open the shop", "close the key"]
 
 
 @pytest.mark.spec("D09", "one")

@@ -63,6 +63,7 @@ def test_a_failure_shows_the_users_traceback_record_operator_and_line():
     assert "'x'" in text
     assert "test_in_process.py:" in text
     assert "ValueError: invalid literal for int()" in text
+    assert "Traceback" not in text, "no frame of it is the program's"
 
 
 def test_the_runner_waits_no_longer_than_until_the_next_thing_to_do():

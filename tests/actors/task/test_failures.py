@@ -246,4 +246,5 @@ def test_a_failure_is_told_with_the_users_traceback_where_there_is_one() -> None
     lines = describe_failure(caught(), DEPLOYMENT).describe().splitlines()
     assert "wanted 3" in lines[0] and lines[1] == "Traceback (most recent call last):"
     assert "in broken" in "\n".join(lines) and lines[-1].endswith("wanted 3")
+    assert all("test_failures.py" in line for line in lines if line.startswith("  File ")), "none of the package"
     assert TaskFailure("TaskLost", "lost task", "lost task\n").describe() == "lost task"

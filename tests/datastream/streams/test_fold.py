@@ -61,6 +61,7 @@ def test_windows_are_folded_applied_or_reduced(parallelism):
 
     keyed = timed(environment(parallelism), RECORDS).key_by(0)
     windows = keyed.window(TumblingEventTimeWindows.of(Duration.of_seconds(10)))
+    assert ", listed, " in windows.fold([], listed).get_name()
     assert sorted(windows.fold([], listed).execute_and_collect()) == [[1, 4], [2], [8], [16]]
     assert sorted(windows.fold([], listed, Started()).execute_and_collect()) == [
         ("a", 0, [1, 4]), ("a", 10_000, [16]), ("b", 0, [2]), ("b", 10_000, [8]),

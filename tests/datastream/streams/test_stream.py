@@ -98,11 +98,29 @@ def test_union_takes_any_number_of_streams():
     env = environment()
     streams = [env.from_collection([n]) for n in range(3)]
     assert sorted(streams[0].union(*streams[1:]).execute_and_collect()) == [0, 1, 2]
+    assert list(streams[0].union().execute_and_collect()) == [0]
 
 
 class Where(RichFunction, MapFunction):
     def map(self, value):
         return self.get_runtime_context().get_index_of_this_subtask(), value
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda stream: stream.key_by("usr"),
+        lambda stream: stream.partition_custom(lambda key, n: 0, "usr"),
+        lambda stream: stream.key_by("user").sum("usr"),
+        lambda stream: stream.key_by("user").window(TumblingEventTimeWindows.of(Duration.of_seconds(1))).max("usr"),
+    ],
+    ids=["key_by", "partition_custom", "sum", "max"],
+)
+def test_a_field_that_the_declared_type_does_not_have_is_refused_in_the_users_line(step):
+    users = Types.ROW_NAMED(["user", "n"], [Types.STRING(), Types.INT()])
+    stream = environment().from_collection([Row("ann", 1)], users)
+    with pytest.raises(PlanError, match=r"wants field 'usr'.*did you mean 'user'.*test_stream\.py"):
+        step(stream)
 
 
 @pytest.mark.spec("C03")

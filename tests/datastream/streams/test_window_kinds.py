@@ -90,7 +90,8 @@ def test_count_windows_of_each_key(parallelism):
     ]  # fmt: skip
     whole = keyed.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))
     assert sorted(whole.sum(1).execute_and_collect()) == [("a", 4), ("a", 10), ("b", 7)]
-    for size, slide in ((0, 0), (2, -1)):
+    assert keyed.count_window(1, 1) is not None
+    for size, slide in ((0, 0), (0, 1), (2, -1)):
         with pytest.raises(ValueError, match="at least 1 record"):
             keyed.count_window(size, slide)
 

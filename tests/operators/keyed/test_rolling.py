@@ -6,11 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.common.functions.function_classes import KeyedProcessFunction, KeySelector, ReduceFunction
+from rayflink.common.functions.function_classes import (
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ReduceFunction,
+)
 from rayflink.common.records.batches import RowBatch, Watermark
 from rayflink.common.types import Row
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.keyed.aggregations import aggregation
+from rayflink.operators.keyed.keyed_functions import keyed_map
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
 from rayflink.operators.keyed.rolling import KeyedReduceOperator, KeyedSumOperator, keyed_aggregation
 from rayflink.state.descriptors import MapStateDescriptor, ValueStateDescriptor
@@ -135,13 +141,18 @@ def test_a_mutable_sum_leaves_earlier_results_alone() -> None:
 def test_functions_and_selectors_may_be_objects_with_a_life_cycle() -> None:
     calls = []
 
-    class Longest(ReduceFunction):
+    class Called:
         def open(self, runtime_context: Any) -> None:
             calls.append("open")
 
         def close(self) -> None:
             calls.append("close")
 
+    class Upper(Called, MapFunction):  # type: ignore[type-arg]
+        def map(self, value: Any) -> Any:
+            return value.upper()
+
+    class Longest(Called, ReduceFunction):
         def reduce(self, value1: Any, value2: Any) -> Any:
             return max(value1, value2, key=len)
 
@@ -152,6 +163,8 @@ def test_functions_and_selectors_may_be_objects_with_a_life_cycle() -> None:
     out = run(lambda: KeyedReduceOperator(Initial(), Longest()), [RowBatch(["ab", "abc", "a"])])
     assert values(out) == ["ab", "abc", "abc"]
     assert calls == ["open", "close"]
+    assert values(run(lambda: keyed_map(Initial(), Upper()), [RowBatch(["ab"])])) == ["AB"]
+    assert calls == ["open", "close"] * 2
 
 
 def test_a_failing_reduce_names_the_record_and_the_method() -> None:
@@ -169,10 +182,11 @@ def test_a_failing_sum_and_a_failing_selector_name_the_record() -> None:
         list(answers(operator, RowBatch([("a", 1), ()])))
 
 
-def test_a_record_without_the_field_is_an_error_with_a_remedy() -> None:
-    operator = started(lambda: keyed_aggregation(first, "max", 7), context())
+@pytest.mark.parametrize("kind", ["sum", "max"])
+def test_a_record_without_the_field_is_an_error_with_a_remedy(kind: str) -> None:
+    operator = started(lambda: keyed_aggregation(first, kind, 7), context())
     with pytest.raises(UserCodeError, match="has no field 7; aggregate by a field it has"):
-        list(answers(operator, RowBatch([("a", 1), ("a", 2)])))
+        list(answers(operator, RowBatch([("a", 1)])))
 
 
 @pytest.mark.parametrize("key", [[{}], {"a": 1}, {"a"}])

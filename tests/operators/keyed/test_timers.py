@@ -227,6 +227,8 @@ def test_times_whose_timers_were_deleted_do_not_pile_up() -> None:
         queue.register(timestamp, "k")
         queue.delete(timestamp, "k")
     assert len(queue._heap) < 200
+    queue.clear()
+    assert not queue._heap
 
 
 def test_keys_are_taken_out_in_pieces_and_what_was_not_taken_stays() -> None:

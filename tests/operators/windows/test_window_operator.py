@@ -284,11 +284,19 @@ def test_many_records_of_a_key_and_window_have_one_timer() -> None:
 
 @pytest.mark.spec("F03", "F04", "F20", "over")
 def test_window_contents_are_in_the_snapshot_and_gone_after_firing() -> None:
-    operator = started(lambda: window_operator(first, TEN, collecting(), WindowEvaluation(Listed())), context())
+    class Marked(Listed):
+        def process(self, key: Any, context: Any, elements: Any) -> Any:
+            context.window_state().get_state(ValueStateDescriptor("fired")).update(True)
+            yield from super().process(key, context, elements)
+
+        def clear(self, context: Any) -> None:
+            context.window_state().get_state(ValueStateDescriptor("fired")).clear()
+
+    make = maker(collecting, evaluation=WindowEvaluation(Marked()))
+    operator = started(make, context())
     flat(answers(operator, batch(("a", 1, 1))))
     snapshot = snapshot_of(operator)
     assert len(snapshot.keyed) == 1 and snapshot.size_bytes > 0
-    make = maker(collecting, evaluation=WindowEvaluation(Listed()))
     again = started(make, context(), (snapshot,))
     assert flat(answers(again, END)) == [(None, ("a", 0, [1]), 9), END]
     assert snapshot_of(again).keyed == {}

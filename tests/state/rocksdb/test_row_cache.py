@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from rayflink.state.errors import SerializationError
+from rayflink.state.keys.key_encoding import NAN
 from rayflink.state.rocksdb.cache_budget import CacheBudget, CacheLimits
 from rayflink.state.rocksdb.cache_generation import CacheUsage, Generation
 from rayflink.state.rocksdb.missing_rows import MissingRows
@@ -205,6 +206,24 @@ def test_an_entry_in_use_is_neither_read_nor_written(column: ColumnInMemory) -> 
     assert column.writes == 99, "all but the one in use were evicted"
 
 
+def test_without_a_surplus_nothing_is_evicted(column: ColumnInMemory) -> None:
+    cache = cache_of(column)
+    cache.put("a", 1)
+    assert cache.evict(1_000) == 0, "only cold entries are"
+    cache.rotate()
+    assert cache.evict(0) == 0 and cache.statistics().cold_entries == 1
+    assert cache.evict(1) > 0 and cache.statistics().cold_entries == 0
+
+
+def test_a_key_of_another_form_is_changed_under_its_own(column: ColumnInMemory) -> None:
+    cache = cache_of(column)
+    cache.load([float("nan")])[NAN] = 1
+    cache.changed([float("nan")])
+    cache.rotate()
+    cache.rotate()
+    assert cache.get(NAN) == 1 and (column.reads, column.writes) == (1, 1)
+
+
 def test_what_was_evicted_clean_is_not_written_again(column: ColumnInMemory) -> None:
     cache = cache_of(column)
     cache.put("a", 1)
@@ -287,7 +306,9 @@ def test_a_very_large_value_counts_as_several_entries() -> None:
     assert 1_000_000 <= usage.entries * usage.entry_bytes + usage.entry_bytes < 1_100_000
     usage.count_promoted(3)
     assert usage.growth == usage.entries - 3
+    growth = usage.growth
     usage.correct(10)
+    assert (usage.entries, usage.growth) == (10, growth), "an exact count is no growth"
     usage.restart_growth()
     assert (usage.entries, usage.growth) == (10, 0)
 

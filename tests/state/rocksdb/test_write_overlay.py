@@ -83,6 +83,16 @@ def test_a_column_has_the_same_rows_whether_writes_wait_or_not(store: RocksDBSto
         model.check()
 
 
+def test_a_deleted_range_hides_what_is_on_disk_and_not_what_is_written_after_it(store: RocksDBStore) -> None:
+    column = store.column("state/s")
+    column.write((row(number), b"before") for number in range(5))
+    column.overlay_until(Future[Path]())
+    column.write([(row(1), b"in front of it")])
+    column.delete_range(row(1), row(4))
+    column.write([(row(2), b"after it")], [row(4)])
+    assert [column.read(row(number)) for number in range(5)] == [b"before", None, b"after it", None, None]
+
+
 def test_of_many_held_rows_some_are_written_at_a_time(store: RocksDBStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rayflink.state.rocksdb.column_family.WRITE_ROWS", 10)
     column, until = store.column("state/s"), Future[Path]()

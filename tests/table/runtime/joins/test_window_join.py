@@ -14,9 +14,12 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, ArrowBatch
 from rayflink.state.errors import SnapshotMismatch
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.plan.joins import JoinKind
+from rayflink.table.plan.typed import Call, Column
 from rayflink.table.runtime.joins import join_pairs
 from rayflink.table.runtime.joins.window_join import WindowJoinOperator
 from rayflink.table.runtime.keyed_state import frame_memory
+from rayflink.table.types import DataTypes
+from rayflink.table.udf import ScalarFunction, udf
 from rayflink.testing import OperatorHarness, idle, in2, verify, wm
 from rayflink.testing.elements import Record
 from rayflink.testing.harness import rescaled_snapshots
@@ -67,6 +70,28 @@ THEN = {
 def test_windows_are_joined_when_they_are_over(kind):
     first, second = THEN[kind]
     verify(window_join(kind), GIVEN, [wm(8), *first, wm(9), *second, wm(30)], BY_WORD)
+
+
+def test_functions_in_its_condition_are_opened_and_closed():
+    calls = []
+
+    class Nearby(ScalarFunction):
+        def open(self, function_context):
+            calls.append("open")
+
+        def eval(self, n):
+            return n == 1
+
+        def close(self):
+            calls.append("close")
+
+    nearby = udf(Nearby(), result_type=DataTypes.BOOLEAN()).registered("NEARBY")
+    condition = Call(DataTypes.BOOLEAN(), nearby, (Column(DataTypes.BIGINT(), 0, "n"),))
+    with OperatorHarness(window_join(JoinKind.INNER, condition=condition), 2) as harness:
+        for element in (left(A1, A2), in2(right(X1)), wm(9), in2(wm(9))):
+            harness.give(element)
+        assert harness.output == [pair(A1, X1), wm(9)]
+    assert calls == ["open", "close"]
 
 
 def test_rows_of_windows_that_are_over_are_counted():
