@@ -77,8 +77,8 @@ def epoch_ms(value: UserValue, what: str) -> int:
         ValueError: it is outside [-2^63, 2^63).
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        found = f"{what} must be an int of epoch milliseconds, found {value!r:.200} of type {type(value).__name__}"
-        raise TypeError(found if value is not None else f"{found}; a record without a timestamp has None for it")
+        problem = f"{what} must be an int of epoch milliseconds, found {value!r:.200} of type {type(value).__name__}"
+        raise TypeError(problem if value is not None else f"{problem}; a record without a timestamp has None for it")
     if not -(2**63) <= value < 2**63:
         bits = int(value).bit_length()
         raise ValueError(f"{what} must be in [-2^63, 2^63) epoch milliseconds, found a number of {bits} bits")

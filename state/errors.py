@@ -19,21 +19,21 @@ class InvalidKeyError(StateError, TypeError):
     """Raised when a value cannot be a key.
 
     Args:
-        found: the type (or value) found, as text.
+        actual: the type (or value) found, as text.
         where: position inside the key, such as ``[1].name``; empty when the key itself is meant.
         remedy: what to key by instead.
     """
 
-    def __init__(self, found: str, where: str, remedy: str) -> None:
-        super().__init__(found, where, remedy)
-        self.found, self.where, self.remedy = found, where, remedy
+    def __init__(self, actual: str, where: str, remedy: str) -> None:
+        super().__init__(actual, where, remedy)
+        self.actual, self.where, self.remedy = actual, where, remedy
 
     def inside(self, step: str) -> InvalidKeyError:
         """Return the same error seen from one level further out; ``step`` is ``[2]`` or ``.name``."""
-        return InvalidKeyError(self.found, step + self.where, self.remedy)
+        return InvalidKeyError(self.actual, step + self.where, self.remedy)
 
     def __str__(self) -> str:
-        return f"key{self.where} is {self.found}, which cannot be a key; {self.remedy}"
+        return f"key{self.where} is {self.actual}, which cannot be a key; {self.remedy}"
 
 
 class MalformedBytesError(StateError, ValueError):
@@ -41,16 +41,16 @@ class MalformedBytesError(StateError, ValueError):
 
     Args:
         wanted: what was being read.
-        found: what stood there instead, and at which byte.
+        actual: what stood there instead, and at which byte.
     """
 
-    def __init__(self, wanted: str, found: str) -> None:
-        super().__init__(wanted, found)
-        self.wanted, self.found = wanted, found
+    def __init__(self, wanted: str, actual: str) -> None:
+        super().__init__(wanted, actual)
+        self.wanted, self.actual = wanted, actual
 
     def __str__(self) -> str:
         return (
-            f"cannot read {self.wanted}: found {self.found}; the bytes are damaged or were written by "
+            f"cannot read {self.wanted}: found {self.actual}; the bytes are damaged or were written by "
             "something else: restore from an older checkpoint, or check which serializer wrote them"
         )
 
@@ -60,16 +60,16 @@ class SerializationError(StateError):
 
     Args:
         serializer: name of the serializer.
-        found: the value's type, and what is wrong with it.
+        problem: the value's type, and what is wrong with it.
         remedy: what to change.
     """
 
-    def __init__(self, serializer: str, found: str, remedy: str) -> None:
-        super().__init__(serializer, found, remedy)
-        self.serializer, self.found, self.remedy = serializer, found, remedy
+    def __init__(self, serializer: str, problem: str, remedy: str) -> None:
+        super().__init__(serializer, problem, remedy)
+        self.serializer, self.problem, self.remedy = serializer, problem, remedy
 
     def __str__(self) -> str:
-        return f"{self.serializer} cannot serialize {self.found}; {self.remedy}"
+        return f"{self.serializer} cannot serialize {self.problem}; {self.remedy}"
 
 
 class VersionMismatch(StateError):
@@ -163,17 +163,17 @@ class ParallelismError(StateError, ValueError):
 
     Args:
         name: which number.
-        found: its value.
+        value: what it is.
         low: smallest allowed value.
         high: largest allowed value.
     """
 
-    def __init__(self, name: str, found: int, low: int, high: int) -> None:
-        super().__init__(name, found, low, high)
-        self.name, self.found, self.low, self.high = name, found, low, high
+    def __init__(self, name: str, value: int, low: int, high: int) -> None:
+        super().__init__(name, value, low, high)
+        self.name, self.value, self.low, self.high = name, value, low, high
 
     def __str__(self) -> str:
-        return f"{self.name} is {self.found}, must be in [{self.low}, {self.high}]; set a {self.name} inside that range"
+        return f"{self.name} is {self.value}, must be in [{self.low}, {self.high}]; set a {self.name} inside that range"
 
 
 class DamagedFileError(StateError):
@@ -182,17 +182,17 @@ class DamagedFileError(StateError):
     Args:
         file: its address.
         where: which part of it, as in "bytes 10 to 20".
-        found: what is there.
+        actual: what is there.
         wanted: what was written.
     """
 
-    def __init__(self, file: str, where: str, found: str, wanted: str) -> None:
-        super().__init__(file, where, found, wanted)
-        self.file, self.where, self.found, self.wanted = file, where, found, wanted
+    def __init__(self, file: str, where: str, actual: str, wanted: str) -> None:
+        super().__init__(file, where, actual, wanted)
+        self.file, self.where, self.actual, self.wanted = file, where, actual, wanted
 
     def __str__(self) -> str:
         return (
-            f"{self.file} is damaged: {self.where} hold {self.found}, wanted {self.wanted}; start from an older "
+            f"{self.file} is damaged: {self.where} hold {self.actual}, wanted {self.wanted}; start from an older "
             "checkpoint or from a savepoint, and look for faults of that disk"
         )
 
@@ -210,5 +210,5 @@ class ForeignClassError(StateError):
         self.names, self.problem = names, problem
 
     def __str__(self) -> str:
-        found = f"a value is made with {', '.join(self.names)}, which are no plain types ({self.problem})"
-        return f"{found}; --trust imports and calls what the snapshot names"
+        problem = f"a value is made with {', '.join(self.names)}, which are no plain types ({self.problem})"
+        return f"{problem}; --trust imports and calls what the snapshot names"

@@ -34,8 +34,8 @@ def encode_group(content: Content, backend: str) -> bytes:
         pickle.Pickler(out, 5).dump(content)
     except Exception as error:  # a user's class may raise anything while it is pickled
         where, failure = _not_picklable(content) or ("its state", error)
-        found = f"{where} ({type(failure).__name__}: {failure})"
-        raise SerializationError(backend, found, "keep in state only values that can be pickled") from error
+        problem = f"{where} ({type(failure).__name__}: {failure})"
+        raise SerializationError(backend, problem, "keep in state only values that can be pickled") from error
     return b"".join(out.pieces)
 
 

@@ -309,14 +309,14 @@ class OperatorStateStore:
         try:
             return bytes((ENTRY_FORMAT,)) + pickle.dumps(entry, protocol=5)
         except Exception as error:  # a user's class may raise anything while it is pickled
-            found = f"an entry of {name!r} ({type(error).__name__}: {error})"
+            problem = f"an entry of {name!r} ({type(error).__name__}: {error})"
             remedy = "keep in state only values that can be pickled"
-            raise SerializationError("operator state", found, remedy) from error
+            raise SerializationError("operator state", problem, remedy) from error
 
     def _decode(self, name: str, data: bytes) -> Any:
         if data[:1] != bytes((ENTRY_FORMAT,)):
-            found = f"entry format {data[0]}" if data else "no bytes"
-            raise VersionMismatch(found, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
+            actual = f"entry format {data[0]}" if data else "no bytes"
+            raise VersionMismatch(actual, f"entry format {ENTRY_FORMAT}", name, self._operator_uid)
         body = memoryview(data)[1:]
         evolution = self._evolution
         return pickle.loads(body) if evolution is None or not evolution.is_needed else evolution.loads(body)

@@ -125,6 +125,6 @@ def raw_keyed_inputs(parts: Iterable[Mapping[int, bytes]], key_groups: range) ->
 
 def _bytes(data: object) -> bytes | bytearray | memoryview:
     if not isinstance(data, bytes | bytearray | memoryview):
-        found = f"raw state was given {type(data).__name__} {data!r:.60}"
-        raise RawStateError(found, "write bytes, such as pickle.dumps(value)")
+        problem = f"raw state was given {type(data).__name__} {data!r:.60}"
+        raise RawStateError(problem, "write bytes, such as pickle.dumps(value)")
     return data

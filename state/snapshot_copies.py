@@ -45,8 +45,8 @@ class Pickled:
 
     __slots__ = ("_at", "_chunk")
 
-    def __init__(self, chunk: _Chunk, at: int) -> None:
-        self._chunk, self._at = chunk, at
+    def __init__(self, chunk: _Chunk, index: int) -> None:
+        self._chunk, self._at = chunk, index
 
     def value(self) -> Any:
         """Return the value, as an object of its own."""

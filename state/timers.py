@@ -23,8 +23,8 @@ class TimersCopy:
 
     __slots__ = ("_at",)
 
-    def __init__(self, at: dict[int, dict[Any, dict[UserKey, None]]]) -> None:
-        self._at = at
+    def __init__(self, timers: dict[int, dict[Any, dict[UserKey, None]]]) -> None:
+        self._at = timers
 
     def __iter__(self) -> Iterator[tuple[int, Any, Any]]:
         for timestamp in sorted(self._at):
@@ -103,8 +103,8 @@ class TimerQueue:
 
     def next_timestamp(self) -> int | None:
         """Return the timestamp of the earliest timer, or None when there is none."""
-        heap, at = self._heap, self._at
-        while heap and heap[0] not in at:
+        heap, timers = self._heap, self._at
+        while heap and heap[0] not in timers:
             heappop(heap)
         return heap[0] if heap else None
 

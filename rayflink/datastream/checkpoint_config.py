@@ -109,8 +109,8 @@ class CheckpointConfig:
 
     def is_externalized_checkpoints_enabled(self) -> bool:
         """Return whether checkpoints outlive the job."""
-        kept = self.get_externalized_checkpoint_retention()
-        return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+        retention = self.get_externalized_checkpoint_retention()
+        return retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
         """Return what happens to checkpoints when the job is cancelled."""

@@ -77,8 +77,8 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     """
 
     def __init__(self, configuration: Configuration | Mapping[str, Any] | None = None) -> None:
-        given = configuration or {}
-        self._configuration = given if isinstance(given, Configuration) else Configuration.from_dict(given)
+        settings = configuration or {}
+        self._configuration = settings if isinstance(settings, Configuration) else Configuration.from_dict(settings)
         self._sinks: list[graph.Transformation] = []
         self._cached_files: list[tuple[str, str]] = []
         self._slot_resources = {}
@@ -100,8 +100,8 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         Raises:
             ConfigError: an option does not parse.
         """
-        given = StreamExecutionEnvironment(configuration).get_configuration()
-        whole = under_program(given_options(), given)
+        program_options = StreamExecutionEnvironment(configuration).get_configuration()
+        whole = under_program(given_options(), program_options)
         whole.check()
         return StreamExecutionEnvironment(whole)
 
@@ -137,8 +137,10 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
 
     def configure(self, configuration: Configuration | Mapping[str, Any]) -> StreamExecutionEnvironment:
         """Add options."""
-        given = configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration)
-        self._configuration.add_all(given)
+        additions = (
+            configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration)
+        )
+        self._configuration.add_all(additions)
         return self
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
@@ -218,8 +220,8 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
             ValueError: another hook has its identifier.
         """
         if not isinstance(hook, MasterTriggerRestoreHook):
-            found = type(hook).__name__
-            raise TypeError(f"a MasterTriggerRestoreHook is wanted, found a {found}; derive from that class")
+            actual = type(hook).__name__
+            raise TypeError(f"a MasterTriggerRestoreHook is wanted, found a {actual}; derive from that class")
         name = hook.get_identifier()
         if any(known.get_identifier() == name for known in self._master_hooks):
             raise ValueError(f"a master hook {name!r} is registered already; give each an identifier of its own")
@@ -366,12 +368,12 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         wanted = (
             options.CHECKPOINT_DIRECTORY, options.SAVEPOINT_DIRECTORY, options.HA_STORAGE_DIR, options.RESTORE_PATH,
         )  # fmt: skip
-        given = ((option.key, self._configuration.get(option)) for option in wanted)
-        found = Configuration()
+        path_options = ((option.key, self._configuration.get(option)) for option in wanted)
+        folder_options = Configuration()
         for option in (options.ROCKSDB_DIRS, options.TMP_DIRS):
             if folders := self._configuration.get(option):
-                found.set(option, [str(folder_of(folder)) for folder in folders])
-        return {**{key: from_root(path) for key, path in given if path}, **found.to_dict()}
+                folder_options.set(option, [str(folder_of(folder)) for folder in folders])
+        return {**{key: from_root(path) for key, path in path_options if path}, **folder_options.to_dict()}
 
     def _chosen(self, mode: RuntimeExecutionMode) -> dict[str, str]:
         """Return the mode that was chosen automatically, as options for the tasks."""
@@ -417,11 +419,11 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
     def _submit(self, job_name: str | None, configuration: Configuration) -> Any:
         stream = self.get_stream_graph(job_name)
         job = job_graph(stream)
-        kept = self._results_to_keep(stream)
+        cached_results = self._results_to_keep(stream)
         self._sinks.clear()
         if _interceptors:
             return _interceptors[-1](stream, job)
-        return launcher().submit(job, configuration, kept)
+        return launcher().submit(job, configuration, cached_results)
 
     def close(self) -> None:
         """Give up the records of all cached streams."""

@@ -122,10 +122,12 @@ class FaultTolerance:
         Raises:
             TypeError: it is no restart strategy.
         """
-        given = restart_strategy_configuration
-        if not isinstance(given, RestartStrategyConfiguration):
-            raise TypeError(f"a restart strategy is wanted, found {given!r:.100}; use RestartStrategies.no_restart()")
-        given.apply(self._configuration)
+        strategy = restart_strategy_configuration
+        if not isinstance(strategy, RestartStrategyConfiguration):
+            raise TypeError(
+                f"a restart strategy is wanted, found {strategy!r:.100}; use RestartStrategies.no_restart()"
+            )
+        strategy.apply(self._configuration)
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
         """Return how often and how soon a failed job restarts, as the options say."""

@@ -127,8 +127,8 @@ class Sources:
         """
         declared = as_type(type_info)
         if not hasattr(collection, "__iter__") and not hasattr(collection, "__getitem__"):
-            found = f"{type(collection).__name__} {shorten(collection, 80)}"
-            raise TypeError(f"from_collection needs an iterable, found {found}; give a list of the records")
+            actual = f"{type(collection).__name__} {shorten(collection, 80)}"
+            raise TypeError(f"from_collection needs an iterable, found {actual}; give a list of the records")
         values = list(collection)
         if declared is not None:
             values = list(declared.convert_batch(values, "element of the collection", graph.call_site()))

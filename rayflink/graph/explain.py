@@ -53,19 +53,19 @@ def _depths(vertex: JobVertex) -> list[int]:
 
 def _identity(operator: ChainedOperator) -> str:
     uid = f" (uid {operator.uid})" if operator.uid else ""
-    at = f"  {operator.call_site}" if operator.call_site else ""
-    return f"{operator.operator_id}{uid}{at}"
+    site = f"  {operator.call_site}" if operator.call_site else ""
+    return f"{operator.operator_id}{uid}{site}"
 
 
 def _edge(edge: JobEdge, number: dict[str, int]) -> list[str]:
     tag = f" of side output {edge.tag_id!r}" if edge.tag_id is not None else ""
-    at = f" at input {edge.input_index + 1}" if edge.input_index else ""
+    input_label = f" at input {edge.input_index + 1}" if edge.input_index else ""
     return [
-        f"    => [{number[edge.target]}]{at} {edge.ship_strategy}{tag}, "
+        f"    => [{number[edge.target]}]{input_label} {edge.ship_strategy}{tag}, "
         f"{edge.pattern.value}, {edge.partition_type.value}",
         f"       not chained: {edge.not_chained_because}",
     ]
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def _count(number: int, singular: str, many: str = "") -> str:
+    return f"{number} {singular if number == 1 else many or singular + 's'}"

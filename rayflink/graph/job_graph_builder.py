@@ -275,11 +275,11 @@ class _JobGraphBuilder:
             key = self._co_location(start)
             if key is None:
                 continue
-            one, other = self._graph.node(first.setdefault(key, start)), self._graph.node(start)
-            if one.slot_sharing_group != other.slot_sharing_group:
+            first_node, other = self._graph.node(first.setdefault(key, start)), self._graph.node(start)
+            if first_node.slot_sharing_group != other.slot_sharing_group:
                 raise PlanError(
-                    f"{one.name!r} and {other.name!r} share the co-location group {key!r} but not a slot sharing "
-                    f"group: {one.slot_sharing_group!r} and {other.slot_sharing_group!r}",
+                    f"{first_node.name!r} and {other.name!r} share the co-location group {key!r} but not a slot "
+                    f"sharing group: {first_node.slot_sharing_group!r} and {other.slot_sharing_group!r}",
                     "put both in one slot sharing group",
                     other.call_site,
                 )

@@ -170,6 +170,6 @@ class StreamGraph:
             for edge in self.in_edges(node.id):
                 tag = f" side output {edge.tag_id!r}" if edge.tag_id is not None else ""
                 names = f" selecting {', '.join(edge.selected_names)}" if edge.selected_names else ""
-                at = f" at input {edge.input_index}" if edge.input_index else ""
-                lines.append(f"    <- {edge.source} {edge.partitioner}{tag}{names}{at}")
+                input_label = f" at input {edge.input_index}" if edge.input_index else ""
+                lines.append(f"    <- {edge.source} {edge.partitioner}{tag}{names}{input_label}")
         return "\n".join(lines)

@@ -124,8 +124,8 @@ class Transformation:
         if low is not None and high is not None and not low.fits_in(high):
             self._refuse(f"minimum resources {low} above the preferred {high}", "ask for no more than preferred")
 
-    def _refuse(self, found: str, remedy: str) -> None:
-        raise PlanError(f"{self.name!r} has {found}", remedy, self.call_site)
+    def _refuse(self, problem: str, remedy: str) -> None:
+        raise PlanError(f"{self.name!r} has {problem}", remedy, self.call_site)
 
 
 @dataclass(eq=False)
@@ -197,7 +197,7 @@ class Union(Transformation):
     def check(self) -> None:
         super().check()
         types = map(Transformation.declared_type, self.sources)
-        known = [one for one in types if one is not None and getattr(one, "is_declared", True)]
+        known = [type_info for type_info in types if type_info is not None and getattr(type_info, "is_declared", True)]
         for other in known[1:]:
             if other != known[0]:
                 problem = f"Cannot union streams of different types: {known[0]} and {other}"

@@ -200,46 +200,46 @@ class _Translation:
                 return self._feedback(transformation)
         raise UnknownTransformationError(repr(transformation))
 
-    def _operator(self, of: Any, kind: NodeKind, key_selectors: tuple[Any, ...]) -> Steps:
+    def _operator(self, transformation: Any, kind: NodeKind, key_selectors: tuple[Any, ...]) -> Steps:
         inputs = []
-        for transformation in of.inputs:
-            inputs.append((yield self._translate(transformation)))
-        key = (of.id, 0)
+        for source in transformation.inputs:
+            inputs.append((yield self._translate(source)))
+        key = (transformation.id, 0)
         prefix = {NodeKind.SOURCE: "Source: ", NodeKind.SINK: "Sink: "}.get(kind, "")
         settings = self._settings
         self._nodes[key] = StreamNode(
             id=0,
-            name=of.name if of.name.startswith(prefix) else prefix + of.name,
+            name=transformation.name if transformation.name.startswith(prefix) else prefix + transformation.name,
             kind=kind,
-            parallelism=settings.parallelism if of.parallelism is None else of.parallelism,
-            max_parallelism=of.max_parallelism,
-            uid=of.uid,
-            uid_hash=of.uid_hash,
-            identity=of.identity,
-            slot_sharing_group=self._group(of.slot_sharing_group, [key for keys in inputs for key in keys]),
-            co_location_group_key=of.co_location_group_key,
-            buffer_timeout_ms=self._buffer_timeout_ms(of),
-            min_resources=of.min_resources,
-            preferred_resources=of.preferred_resources,
-            chaining_strategy=of.chaining_strategy,
-            description=of.description,
-            stoppable=of.stoppable if isinstance(of, Source) else True,
-            operator_factory=of.operator_factory,
+            parallelism=settings.parallelism if transformation.parallelism is None else transformation.parallelism,
+            max_parallelism=transformation.max_parallelism,
+            uid=transformation.uid,
+            uid_hash=transformation.uid_hash,
+            identity=transformation.identity,
+            slot_sharing_group=self._group(transformation.slot_sharing_group, [key for keys in inputs for key in keys]),
+            co_location_group_key=transformation.co_location_group_key,
+            buffer_timeout_ms=self._buffer_timeout_ms(transformation),
+            min_resources=transformation.min_resources,
+            preferred_resources=transformation.preferred_resources,
+            chaining_strategy=transformation.chaining_strategy,
+            description=transformation.description,
+            stoppable=transformation.stoppable if isinstance(transformation, Source) else True,
+            operator_factory=transformation.operator_factory,
             key_selectors=key_selectors,
-            output_type=of.declared_type(),
-            call_site=of.call_site,
+            output_type=transformation.declared_type(),
+            call_site=transformation.call_site,
         )
         for input_index, keys in enumerate(inputs):
             self._edges.extend(_Wanted(upstream, key, input_index) for upstream in keys)
         return (key,)
 
-    def _sink(self, of: Sink) -> Steps:
+    def _sink(self, transformation: Sink) -> Steps:
         """Translate a sink, one with a global committer into its writers and that committer."""
-        sink = getattr(of.operator_factory, "sink", None)
-        keys = yield from self._operator(of, NodeKind.SINK, (of.key_selector,))
+        sink = getattr(transformation.operator_factory, "sink", None)
+        keys = yield from self._operator(transformation, NodeKind.SINK, (transformation.key_selector,))
         if sink is None or not sink.commits_globally:
             return keys
-        writer, edge, committer = (of.id, 0), (of.id, 1), (of.id, 2)
+        writer, edge, committer = (transformation.id, 0), (transformation.id, 1), (transformation.id, 2)
         node = self._nodes[writer]
         self._nodes[writer] = replace(node, name=f"{node.name}: Writer", kind=NodeKind.ONE_INPUT)
         names = {name: getattr(node, name) for name in ("uid", "uid_hash", "identity")}
@@ -260,9 +260,9 @@ class _Translation:
         self._edges.append(_Wanted(edge, committer, 0))
         return (committer,)
 
-    def _buffer_timeout_ms(self, of: Transformation) -> int:
+    def _buffer_timeout_ms(self, transformation: Transformation) -> int:
         """Return the operator's buffer timeout, else the environment's; -1 leaves it unset, as in Flink."""
-        own = of.buffer_timeout_ms
+        own = transformation.buffer_timeout_ms
         return self._settings.buffer_timeout_ms if own is None or own < 0 else own
 
     def _in_batches(self, nodes: tuple[StreamNode, ...], looping: IterationBodies) -> tuple[StreamNode, ...]:
@@ -291,9 +291,9 @@ class _Translation:
             together.extend((yield self._translate(transformation)))
         return tuple(together)
 
-    def _logical(self, of: Any, **says: Any) -> Steps:
-        upstream = yield self._translate(of.input)
-        keys = tuple((of.id, position) for position in range(len(upstream)))
+    def _logical(self, transformation: Any, **says: Any) -> Steps:
+        upstream = yield self._translate(transformation.input)
+        keys = tuple((transformation.id, position) for position in range(len(upstream)))
         self._virtual.update((key, _Virtual(real, **says)) for key, real in zip(keys, upstream, strict=True))
         return keys
 
@@ -309,21 +309,25 @@ class _Translation:
             self._virtual[key] = _Virtual(real, selector=places[self._producer(real)], call_site=split.call_site)
         return keys
 
-    def _cached(self, of: Cached) -> Steps:
+    def _cached(self, transformation: Cached) -> Steps:
         """Return a source that reads the result an earlier job has kept; else the stream itself, with a sink that keeps
         it.
         """
-        if of.result.is_complete:
-            return (self._cache_node((of.id, 0), of, NodeKind.SOURCE, of.result.partitions),)
-        upstream = yield self._translate(of.input)
-        if of.result.is_wanted:
+        if transformation.result.is_complete:
+            return (
+                self._cache_node(
+                    (transformation.id, 0), transformation, NodeKind.SOURCE, transformation.result.partitions
+                ),
+            )
+        upstream = yield self._translate(transformation.input)
+        if transformation.result.is_wanted:
             before = self._nodes[self._producer(upstream[0])]
-            sink = self._cache_node((of.id, 1), of, NodeKind.SINK, before.parallelism)
+            sink = self._cache_node((transformation.id, 1), transformation, NodeKind.SINK, before.parallelism)
             self._nodes[sink] = replace(self._nodes[sink], slot_sharing_group=before.slot_sharing_group)
             self._edges.extend(_Wanted(key, sink, 0) for key in upstream)
         return upstream
 
-    def _cache_node(self, key: Key, of: Cached, kind: NodeKind, parallelism: int) -> Key:
+    def _cache_node(self, key: Key, transformation: Cached, kind: NodeKind, parallelism: int) -> Key:
         is_source = kind is NodeKind.SOURCE
         self._nodes[key] = StreamNode(
             id=0,
@@ -331,45 +335,47 @@ class _Translation:
             kind=kind,
             parallelism=parallelism,
             buffer_timeout_ms=self._settings.buffer_timeout_ms,
-            operator_factory=of.result.reader if is_source else of.result.writer,
+            operator_factory=transformation.result.reader if is_source else transformation.result.writer,
             key_selectors=() if is_source else (None,),
-            output_type=of.declared_type() if is_source else None,
-            call_site=of.call_site,
+            output_type=transformation.declared_type() if is_source else None,
+            call_site=transformation.call_site,
         )
         return key
 
-    def _feedback(self, of: Feedback | CoFeedback) -> Steps:
+    def _feedback(self, transformation: Feedback | CoFeedback) -> Steps:
         """Translate the head of an iteration; no edge joins it to the tail, so that the graph has no cycle."""
-        if not of.feedback_edges:
+        if not transformation.feedback_edges:
             raise PlanError(
-                f"Iteration {of.name!r} does not have any feedback edges.", "call close_with()", of.call_site
+                f"Iteration {transformation.name!r} does not have any feedback edges.",
+                "call close_with()",
+                transformation.call_site,
             )
-        head = (of.id, 0)
-        given: Ids = ()
-        if isinstance(of, Feedback):
-            given = yield self._translate(of.input)
+        head = (transformation.id, 0)
+        inputs: Ids = ()
+        if isinstance(transformation, Feedback):
+            inputs = yield self._translate(transformation.input)
         self._iterations += 1
-        parallelism = of.parallelism
+        parallelism = transformation.parallelism
         if parallelism is None:
-            parallelism = self._nodes[self._producer(given[0])].parallelism if given else self._settings.parallelism
+            parallelism = self._nodes[self._producer(inputs[0])].parallelism if inputs else self._settings.parallelism
         opened = StreamNode(
             id=0,
-            name=f"IterationSource-{of.name}",
+            name=f"IterationSource-{transformation.name}",
             kind=NodeKind.ITERATION_HEAD,
             parallelism=parallelism,
-            max_parallelism=of.max_parallelism,
-            co_location_group_key=of.co_location_group_key or f"iteration-{self._iterations}",
+            max_parallelism=transformation.max_parallelism,
+            co_location_group_key=transformation.co_location_group_key or f"iteration-{self._iterations}",
             buffer_timeout_ms=self._settings.buffer_timeout_ms,
-            slot_sharing_group=self._group(of.slot_sharing_group, list(given)),
+            slot_sharing_group=self._group(transformation.slot_sharing_group, list(inputs)),
             chaining_strategy=ChainingStrategy.NEVER,
             iteration=self._iterations,
-            iteration_wait_ms=of.wait_ms,
+            iteration_wait_ms=transformation.wait_ms,
             is_endless=self._is_endless,
-            call_site=of.call_site,
+            call_site=transformation.call_site,
         )
         self._nodes[head] = opened
-        self._loops.append(of)
-        return (*given, head)
+        self._loops.append(transformation)
+        return (*inputs, head)
 
     def _close(self, loop: Feedback | CoFeedback) -> Steps:
         """Translate the tail of an iteration, once everything else is translated."""
@@ -379,12 +385,12 @@ class _Translation:
         head, tail = (loop.id, 0), (loop.id, 1)
         opened = self._nodes[head]
         for key in fed_back:
-            found = self._nodes[self._producer(key)]
-            if found.parallelism != opened.parallelism:
+            node = self._nodes[self._producer(key)]
+            if node.parallelism != opened.parallelism:
                 raise PlanError(
-                    f"feedback from {found.label} has parallelism {found.parallelism}, "
+                    f"feedback from {node.label} has parallelism {node.parallelism}, "
                     f"the iteration {opened.parallelism}",
-                    _one_parallelism(found.parallelism, opened.parallelism),
+                    _one_parallelism(node.parallelism, opened.parallelism),
                     loop.call_site,
                 )
         group = self._group(loop.slot_sharing_group, fed_back)
@@ -455,13 +461,14 @@ def _selected(steps: list[_Virtual]) -> tuple[tuple[str, ...], int]:
     return names, (steps[splits[0]].selector or 0) if splits else 0
 
 
-def _one_parallelism(found: int, wanted: int) -> str:
+def _one_parallelism(parallelism: int, wanted: int) -> str:
     """Bring the step that is fed back and the iteration to one parallelism."""
-    if found > wanted:
+    if parallelism > wanted:
         deal = ".rebalance().map(lambda value: value)"
         return (
             f"call set_parallelism({wanted}) on the step that is fed back; "
-            f"or, for {found} subtasks, put {deal} in front of iterate(), as iterate() has the parallelism of its input"
+            f"or, for {parallelism} subtasks, put {deal} in front of iterate(), as iterate() has the parallelism of "
+            "its input"
         )
     return f"call set_parallelism({wanted}) on the step that is fed back"
 

@@ -102,9 +102,9 @@ class LocalJobClient(SubmittedJob):
         timer.start()
 
     def _name_running_function(self, thread: int) -> None:
-        operator, at = running_code(sys._current_frames().get(thread))
+        operator, place = running_code(sys._current_frames().get(thread))
         if operator and self._cluster.result is None:
-            where = f" ({at})" if at else ""
+            where = f" ({place})" if place else ""
             message = f"the job ends when {operator!r} returns{where}; another Ctrl-C interrupts that"
             print(message, file=sys.stderr, flush=True)
 

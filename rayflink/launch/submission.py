@@ -33,11 +33,13 @@ class KeptResult(Protocol):
         """Note that the job has been submitted."""
 
 
-def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]] = ()) -> SubmittedJob:
+def submit(
+    graph: JobGraph, configuration: Configuration, cached_results: Sequence[tuple[KeptResult, int]] = ()
+) -> SubmittedJob:
     """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray.
 
     Args:
-        kept: the cached results that the job writes, each with the parallelism of its writer.
+        cached_results: those that the job writes, each with the parallelism of its writer.
     """
     warn_of_unheeded(configuration)
     warn_without_sink(graph)
@@ -47,25 +49,27 @@ def submit(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[K
     client: SubmittedJob
     if target is not None and target.name == "LOCAL":
         apply_log_levels(configuration.to_dict())
-        for result, partitions in kept:
+        for result, partitions in cached_results:
             folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
             result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)
         client = LocalJobClient(graph)
     else:
         LogLevels.of(configuration.to_dict())  # what is wrong there is said here
-        client = _on_ray(graph, configuration, kept)
-    for result, _ in kept:
+        client = _on_ray(graph, configuration, cached_results)
+    for result, _ in cached_results:
         result.written_by(client)
     client.shows_progress = bool(configuration.get(options.TERMINAL_PROGRESS))
     return client
 
 
-def _on_ray(graph: JobGraph, configuration: Configuration, kept: Sequence[tuple[KeptResult, int]]) -> RayJobClient:
+def _on_ray(
+    graph: JobGraph, configuration: Configuration, cached_results: Sequence[tuple[KeptResult, int]]
+) -> RayJobClient:
     stores = []
-    if kept:
+    if cached_results:
         from rayflink.actors.on_ray.driver.ray_cache import RayBlocks  # slow: it loads Ray
 
-        for result, partitions in kept:
+        for result, partitions in cached_results:
             stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))
             result.begin(stores[-1], partitions)
     return RayJobClient(graph, configuration, stores)

@@ -23,17 +23,17 @@ class UndeclaredStateError(StateError):
     """Broadcast state was asked for that the program did not declare.
 
     Args:
-        found: the name, or what was given instead of a descriptor.
+        name: of the state, or what was given instead of a descriptor.
         known: the declared names.
     """
 
-    def __init__(self, found: str, known: str) -> None:
-        super().__init__(found, known)
-        self.found, self.known = found, known
+    def __init__(self, name: str, known: str) -> None:
+        super().__init__(name, known)
+        self.name, self.known = name, known
 
     def __str__(self) -> str:
         return (
-            f"get_broadcast_state was given {self.found}, but the stream was broadcast with {self.known}; give "
+            f"get_broadcast_state was given {self.name}, but the stream was broadcast with {self.known}; give "
             "broadcast(...) a descriptor of each state, and use the same names"
         )
 

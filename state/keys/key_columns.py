@@ -265,8 +265,10 @@ def _digests_of_distinct(column: pa.Array) -> Digests:
         return _one_by_one(column.to_pylist())
     distinct = column.dictionary_encode()
     digests = np.append(_one_by_one(distinct.dictionary.to_pylist()), np.uint64(DIGEST_NONE))
-    found: Digests = digests.take(distinct.indices.fill_null(len(distinct.dictionary)).to_numpy(zero_copy_only=False))
-    return found
+    row_digests: Digests = digests.take(
+        distinct.indices.fill_null(len(distinct.dictionary)).to_numpy(zero_copy_only=False)
+    )
+    return row_digests
 
 
 def _values(block: pa.Array, dtype: str) -> Any:
@@ -305,9 +307,9 @@ def _digests_of_int64(values: NDArray[np.int64], start: int = START_INT) -> Dige
     out = np.empty(len(values), dtype=np.uint64)
     lanes = values.view(np.uint64)
     spare = np.empty(min(len(values), _BLOCK), dtype=np.uint64)
-    for at in range(0, len(values), _BLOCK):
-        h = out[at : at + _BLOCK]
-        np.bitwise_xor(lanes[at : at + _BLOCK], np.uint64(start), out=h)
+    for offset in range(0, len(values), _BLOCK):
+        h = out[offset : offset + _BLOCK]
+        np.bitwise_xor(lanes[offset : offset + _BLOCK], np.uint64(start), out=h)
         np.multiply(h, np.uint64(K1), out=h)
         shifted = spare[: len(h)]
         np.right_shift(h, np.uint64(32), out=shifted)

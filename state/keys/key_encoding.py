@@ -343,12 +343,12 @@ def read_key(data: bytes, position: int) -> tuple[Any, int]:
     """
     reader = _READERS.get(data[position]) if position < len(data) else None
     if reader is None:
-        found = (
+        actual = (
             f"tag {data[position]:#04x} at {position}"
             if position < len(data)
             else f"the end of the bytes at {position}"
         )
-        raise MalformedBytesError("a key", found)
+        raise MalformedBytesError("a key", actual)
     return reader(data, position + 1)
 
 
@@ -513,7 +513,7 @@ _WRITERS: dict[type, Callable[[bytearray, Any], None]] = {
 }
 
 _READERS: dict[int, Callable[[bytes, int], tuple[Any, int]]] = {
-    _NONE: lambda data, at: (None, at),
+    _NONE: lambda data, position: (None, position),
     _INT: _read_long,
     _FLOAT: _read_float,
     _BIGINT: _read_bigint,

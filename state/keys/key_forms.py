@@ -243,17 +243,19 @@ def numpy_form(scalar: UserKey) -> Any:
     Raises: InvalidKeyError: no Python value equals it (longdouble, complex, NaT, parts of a microsecond).
     """
     kind = scalar.dtype.kind
-    found = f"a numpy.{type(scalar).__name__}"
+    actual = f"a numpy.{type(scalar).__name__}"
     if kind in "biuUS" or (kind == "f" and scalar.dtype.itemsize <= 8):
         return scalar.item()
     if kind not in "Mm":
         remedy = "use float(x)" if kind == "f" else "use a tuple of its parts"
-        raise InvalidKeyError(found, "", remedy)
+        raise InvalidKeyError(actual, "", remedy)
     value = scalar.astype(f"{kind}8[us]").item() if scalar.dtype.str[3:] not in ("[D]", "") else scalar.item()
     if not isinstance(value, (date, timedelta)):
-        raise InvalidKeyError(f"{found} that is NaT or without unit", "", "use None, or a value inside years 1 to 9999")
+        raise InvalidKeyError(
+            f"{actual} that is NaT or without unit", "", "use None, or a value inside years 1 to 9999"
+        )
     if scalar.dtype.str[3:] != "[D]" and type(scalar)(value) != scalar:
-        raise InvalidKeyError(f"{found} with a part of a microsecond", "", "use int(x.astype('int64'))")
+        raise InvalidKeyError(f"{actual} with a part of a microsecond", "", "use int(x.astype('int64'))")
     return value
 
 

@@ -72,8 +72,10 @@ class AboutDatabase:
         try:
             return bytes((DATABASE_FORMAT,)) + pickle.dumps(fields, protocol=5)
         except Exception as error:  # pickle says it in several ways
-            found = f"the class of a window ({type(error).__name__}: {error})"
-            raise SerializationError("the RocksDB backend", found, "define it at the top level of a module") from error
+            problem = f"the class of a window ({type(error).__name__}: {error})"
+            raise SerializationError(
+                "the RocksDB backend", problem, "define it at the top level of a module"
+            ) from error
 
 
 def read_about(
@@ -184,16 +186,16 @@ class StoredDatabase:
             filters: state -> what a snapshot holds of a value; nothing where that is None.
         """
         for state, kind in self.about.tables.items():
-            rows = [(at, space, key, value) for at, (key, space, value) in enumerate(self.entries(state, group))]
+            rows = [(index, space, key, value) for index, (key, space, value) in enumerate(self.entries(state, group))]
             if state in filters:
-                filtered = ((at, space, key, filters[state](value)) for at, space, key, value in rows)
+                filtered = ((index, space, key, filters[state](value)) for index, space, key, value in rows)
                 rows = [row for row in filtered if row[3] is not None]
             if rows:
                 content["tables"][state] = kind, rows
         for queue in self.about.far_from_ms:
             near = content["timers"].get(queue, [])
             behind = 1 + max((row[0] for row in near), default=-1)
-            far = [(behind, space, key, at) for at, key, space in self.timers(queue, group)]
+            far = [(behind, space, key, timestamp) for timestamp, key, space in self.timers(queue, group)]
             if far:
                 content["timers"][queue] = near + far
 

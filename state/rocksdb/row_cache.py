@@ -346,12 +346,12 @@ class RowCache:
     def _canonical(self, keys: set[UserKey]) -> set[Any]:
         """Return the canonical forms of keys, without those that have none."""
         canonical = set()
-        for given in keys:
+        for raw_key in keys:
             try:
-                key = canonical_key(given)
+                key = canonical_key(raw_key)
             except InvalidKeyError:
                 continue  # whoever uses it says so
-            if key is not given:
+            if key is not raw_key:
                 self._has_renamed_keys = True
             canonical.add(key)
         return canonical

@@ -184,8 +184,8 @@ class Namespaces:
         try:
             pickler.dump(namespace)
         except Exception as error:  # a user's window may raise anything while it is pickled
-            found = f"a namespace ({type(error).__name__}: {error})"
-            raise SerializationError("keyed state", found, "use windows that can be pickled") from error
+            problem = f"a namespace ({type(error).__name__}: {error})"
+            raise SerializationError("keyed state", problem, "use windows that can be pickled") from error
         pickled = bytearray((_PICKLED,))
         write_varint(pickled, len(out.getvalue()))
         return bytes(pickled) + out.getvalue()

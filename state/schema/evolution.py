@@ -195,7 +195,7 @@ def _are_rows(*types: list[Any]) -> bool:
 
 _WHOLE = ("Byte", "Short", "Integer", "Long", "BigInteger")
 _WIDER_TYPES: dict[str, tuple[str, ...]] = {
-    **{name: _WHOLE[at + 1 :] for at, name in enumerate(_WHOLE)},
+    **{name: _WHOLE[index + 1 :] for index, name in enumerate(_WHOLE)},
     "Float": ("Double",),
 }
 

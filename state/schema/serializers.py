@@ -436,8 +436,8 @@ def _text(snapshot: Snapshot) -> str:
 
 
 def _wrong_type(serializer: str, value: object, wanted: str) -> SerializationError:
-    found = f"a {type(value).__qualname__}" + (f" of length {len(value)}" if isinstance(value, tuple) else "")
-    return SerializationError(serializer, found, f"give it a {wanted}, or declare the type that flows")
+    problem = f"a {type(value).__qualname__}" + (f" of length {len(value)}" if isinstance(value, tuple) else "")
+    return SerializationError(serializer, problem, f"give it a {wanted}, or declare the type that flows")
 
 
 def _write_sized(out: bytearray, body: bytes) -> None:

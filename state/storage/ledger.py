@@ -27,17 +27,17 @@ class Fenced(StateError):
     Args:
         url: base of the job's checkpoints.
         epoch: in which it led.
-        found: the evidence.
+        evidence: what shows that it does no more.
     """
 
-    def __init__(self, url: str, epoch: int, found: str) -> None:
-        super().__init__(url, epoch, found)
-        self.url, self.epoch, self.found = url, epoch, found
+    def __init__(self, url: str, epoch: int, evidence: str) -> None:
+        super().__init__(url, epoch, evidence)
+        self.url, self.epoch, self.evidence = url, epoch, evidence
 
     def __str__(self) -> str:
         return (
             f"this coordinator (epoch {self.epoch}) leads the job with the checkpoints in {self.url} no more: "
-            f"{self.found}; the job goes on there, if anywhere: nothing is to be done here"
+            f"{self.evidence}; the job goes on there, if anywhere: nothing is to be done here"
         )
 
 
@@ -46,7 +46,7 @@ class LedgerGone(Fenced):
 
     def __str__(self) -> str:
         return (
-            f"the files of the job with the checkpoints in {self.url} are gone: {self.found}, and not by this "
+            f"the files of the job with the checkpoints in {self.url} are gone: {self.evidence}, and not by this "
             f"coordinator (epoch {self.epoch}); unless another one has taken the job over and ended it, somebody has "
             "deleted that folder while the job ran: run the program again, from a savepoint where there is one, and "
             "leave the folder to the job"
@@ -176,7 +176,7 @@ class Ledger:
     >>> try:
     ...     first.record(2, "chk-2")
     ... except Fenced as fenced:
-    ...     print(fenced.found)
+    ...     print(fenced.evidence)
     epoch 2 has begun
     """
 

@@ -73,8 +73,8 @@ def decode_manifest(data: bytes, where: str) -> CheckpointManifest:
     if len(data) != end + _CHECKSUM.size:
         raise DamagedFileError(where, "all its bytes", f"{len(data)} bytes", f"{end + _CHECKSUM.size} bytes")
     (wanted,) = _CHECKSUM.unpack_from(data, end)
-    if (found := zlib.crc32(memoryview(data)[:end])) != wanted:
-        raise DamagedFileError(where, f"bytes 0 to {end}", f"checksum {found:08x}", f"checksum {wanted:08x}")
+    if (checksum := zlib.crc32(memoryview(data)[:end])) != wanted:
+        raise DamagedFileError(where, f"bytes 0 to {end}", f"checksum {checksum:08x}", f"checksum {wanted:08x}")
     try:
         document = json.loads(data[_HEAD.size : text_end])
         return _Decoder(document["files"], data, text_end).manifest(document)
@@ -120,17 +120,17 @@ class _Encoder:
         }
 
     def snapshot(self, snapshot: StoredSnapshot) -> dict[str, Any]:
-        found: dict[str, Any] = {"version": snapshot.version}
+        document: dict[str, Any] = {"version": snapshot.version}
         if snapshot.keyed:
-            found["keyed"] = self.by_name(snapshot.keyed)
+            document["keyed"] = self.by_name(snapshot.keyed)
         if snapshot.raw_keyed:
-            found["raw_keyed"] = self.by_name(snapshot.raw_keyed)
+            document["raw_keyed"] = self.by_name(snapshot.raw_keyed)
         if snapshot.lists:
             lists = snapshot.lists.items()
-            found["lists"] = [[name, mode, self.blobs(entries)] for name, (mode, entries) in lists]
+            document["lists"] = [[name, mode, self.blobs(entries)] for name, (mode, entries) in lists]
         if snapshot.databases:
-            found["databases"] = list(map(self.database, snapshot.databases))
-        return found
+            document["databases"] = list(map(self.database, snapshot.databases))
+        return document
 
     def database(self, database: DatabaseFiles) -> list[Any]:
         groups = [database.first_group, database.end_group]
@@ -157,41 +157,41 @@ class _Decoder:
             properties=document["properties"],
         )
 
-    def _operator(self, found: dict[str, Any]) -> OperatorManifest:
+    def _operator(self, document: dict[str, Any]) -> OperatorManifest:
         return OperatorManifest(
-            operator_id=found["id"],
-            uid=found["uid"],
-            name=found["name"],
-            parallelism=found["parallelism"],
-            max_parallelism=found["max_parallelism"],
-            subtasks=tuple(None if subtask is None else self._snapshot(subtask) for subtask in found["subtasks"]),
-            finished=frozenset(found["finished"]),
-            coordinator=None if found["coordinator"] is None else self._blob(found["coordinator"]),
-            states=tuple(StateSummary(*state) for state in found["states"]),
+            operator_id=document["id"],
+            uid=document["uid"],
+            name=document["name"],
+            parallelism=document["parallelism"],
+            max_parallelism=document["max_parallelism"],
+            subtasks=tuple(None if subtask is None else self._snapshot(subtask) for subtask in document["subtasks"]),
+            finished=frozenset(document["finished"]),
+            coordinator=None if document["coordinator"] is None else self._blob(document["coordinator"]),
+            states=tuple(StateSummary(*state) for state in document["states"]),
         )
 
-    def _snapshot(self, found: dict[str, Any]) -> StoredSnapshot:
-        keyed = self._by_name(found.get("keyed", ((), ())))
-        raw_keyed = self._by_name(found.get("raw_keyed", ((), ())))
-        lists = {name: (mode, self._blobs(entries)) for name, mode, entries in found.get("lists", ())}
-        databases = tuple(map(self._database, found.get("databases", ())))
-        return StoredSnapshot(keyed, lists, raw_keyed, found["version"], databases)
+    def _snapshot(self, document: dict[str, Any]) -> StoredSnapshot:
+        keyed = self._by_name(document.get("keyed", ((), ())))
+        raw_keyed = self._by_name(document.get("raw_keyed", ((), ())))
+        lists = {name: (mode, self._blobs(entries)) for name, mode, entries in document.get("lists", ())}
+        databases = tuple(map(self._database, document.get("databases", ())))
+        return StoredSnapshot(keyed, lists, raw_keyed, document["version"], databases)
 
-    def _database(self, found: list[Any]) -> DatabaseFiles:
-        first_group, end_group, files, shared, about = found
+    def _database(self, fields: list[Any]) -> DatabaseFiles:
+        first_group, end_group, files, shared, about = fields
         return DatabaseFiles(first_group, end_group, self._by_name(files), frozenset(shared), self._inline(about))
 
-    def _by_name(self, found: Sequence[Sequence[Any]]) -> dict[Any, Blob]:
-        names, blobs = found
+    def _by_name(self, columns: Sequence[Sequence[Any]]) -> dict[Any, Blob]:
+        names, blobs = columns
         return dict(zip(names, map(self._blob, blobs), strict=True))
 
-    def _blobs(self, found: list[Any]) -> tuple[Blob, ...]:
-        return tuple(map(self._blob, found))
+    def _blobs(self, blobs: list[Any]) -> tuple[Blob, ...]:
+        return tuple(map(self._blob, blobs))
 
-    def _blob(self, found: int | Sequence[int]) -> Blob:
-        if isinstance(found, int):
-            return self._inline(found)
-        index, offset, length, checksum = found
+    def _blob(self, blob: int | Sequence[int]) -> Blob:
+        if isinstance(blob, int):
+            return self._inline(blob)
+        index, offset, length, checksum = blob
         return FileSlice(self._files[index], offset, length, checksum)
 
     def _inline(self, length: int) -> bytes:

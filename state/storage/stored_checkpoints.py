@@ -21,16 +21,16 @@ class NoCheckpointError(StateError):
 
     Args:
         url: the address.
-        found: what is there.
+        actual: what is there.
         remedy: what to give instead.
     """
 
-    def __init__(self, url: str, found: str, remedy: str) -> None:
-        super().__init__(url, found, remedy)
-        self.url, self.found, self.remedy = url, found, remedy
+    def __init__(self, url: str, actual: str, remedy: str) -> None:
+        super().__init__(url, actual, remedy)
+        self.url, self.actual, self.remedy = url, actual, remedy
 
     def __str__(self) -> str:
-        return f"there is no checkpoint or savepoint at {self.url}: found {self.found}; {self.remedy}"
+        return f"there is no checkpoint or savepoint at {self.url}: found {self.actual}; {self.remedy}"
 
 
 class FoundManifest(NamedTuple):

@@ -33,17 +33,17 @@ class NoBoolean(RayflinkError, TypeError):
 
     Args:
         condition: its name.
-        found: what it gave, shortened.
+        result: what it gave, shortened.
         line: of the program that passed the condition, or "".
     """
 
-    def __init__(self, condition: str, found: str, line: str) -> None:
-        super().__init__(condition, found, line)
-        self.condition, self.found, self.line = condition, found, line
+    def __init__(self, condition: str, result: str, line: str) -> None:
+        super().__init__(condition, result, line)
+        self.condition, self.result, self.line = condition, result, line
 
     def __str__(self) -> str:
         site = f" (passed at {self.line})" if self.line else ""
-        return f"the condition {self.condition!r}{site} gave {self.found}; return True or False, such as bool(...)"
+        return f"the condition {self.condition!r}{site} gave {self.result}; return True or False, such as bool(...)"
 
 
 class EventConditions:

@@ -22,17 +22,17 @@ class NoNumber(RayflinkError, TypeError):
     """A comparator of events gave something else than a number, which a bool and NaN are not.
 
     Args:
-        found: what it gave, shortened.
+        result: what it gave, shortened.
     """
 
-    def __init__(self, found: str) -> None:
-        super().__init__(found)
-        self.found = found
+    def __init__(self, result: str) -> None:
+        super().__init__(result)
+        self.result = result
 
     def __str__(self) -> str:
         return (
-            f"the comparator gave {self.found}; return a negative number where the first event comes first, a positive "
-            "one where the second does, and 0 for the order of arrival, such as (a > b) - (a < b)"
+            f"the comparator gave {self.result}; return a negative number where the first event comes first, a "
+            "positive one where the second does, and 0 for the order of arrival, such as (a > b) - (a < b)"
         )
 
 

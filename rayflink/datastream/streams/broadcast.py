@@ -119,28 +119,28 @@ class BroadcastConnectedStream(Generic[Record, Record2, Key]):
         return DataStream(env, record_two_inputs(env, steps, name, factory, output_type, (key_selector, None)))
 
 
-def checked_descriptors(given: Sequence[Any]) -> list[MapStateDescriptor]:
+def checked_descriptors(descriptors: Sequence[Any]) -> list[MapStateDescriptor]:
     """Check the descriptors of broadcast states and return them.
 
     Raises:
         TypeError: one is no MapStateDescriptor.
         PlanError: there is none, two have one name, or one lets values expire.
     """
-    for each in given:
+    for each in descriptors:
         if not isinstance(each, MapStateDescriptor):
-            found = f"{type(each).__name__} {shorten(each, 80)}"
-            raise TypeError(f"broadcast_state_descriptor must be MapStateDescriptor, found {found}")
+            actual = f"{type(each).__name__} {shorten(each, 80)}"
+            raise TypeError(f"broadcast_state_descriptor must be MapStateDescriptor, found {actual}")
         if each.expiry is not None:
             problem = f"the broadcast state {each.name!r} has a time to live, which only keyed state supports"
             raise PlanError(problem, "leave enable_time_to_live out, and remove old entries", graph.call_site())
-    names = [each.name for each in given]
+    names = [each.name for each in descriptors]
     if not names:
         raise PlanError("no broadcast state is described", "give broadcast(...) a descriptor", graph.call_site())
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         problem = f"two broadcast states have the name {twice!r}"
         raise PlanError(problem, "give each a name of its own", graph.call_site())
-    return list(given)
+    return list(descriptors)
 
 
 def _refusal(problem: str, remedy: str) -> InvalidFunction:

@@ -11,12 +11,12 @@ from rayflink.common.errors import PlanError, shorten
 from rayflink.graph.transformations import call_site
 
 
-def check_fields(step: str, given: Any, declared: TypeInformation | None) -> None:
+def check_fields(step: str, fields: Any, declared: TypeInformation | None) -> None:
     """Refuse a field that records of the declared type cannot have.
 
     Args:
         step: the method of the program.
-        given: a field name, an index, or a tuple or list of them; anything else says nothing of fields.
+        fields: a field name, an index, or a tuple or list of them; anything else says nothing of fields.
         declared: of the records; None, and types without fields, say nothing either.
 
     Raises:
@@ -26,7 +26,7 @@ def check_fields(step: str, given: Any, declared: TypeInformation | None) -> Non
         return
     width = len(declared.get_field_types())
     names = declared.get_field_names() if isinstance(declared, RowTypeInfo) else []
-    for field in given if type(given) in (tuple, list) else (given,):
+    for field in fields if type(fields) in (tuple, list) else (fields,):
         if isinstance(field, str) and field not in names:
             known = f"its fields are {shorten(names)}" if names else f"its {width} fields have no names, use an index"
             near = difflib.get_close_matches(field, names, 1)

@@ -86,12 +86,12 @@ def _comes_from(step: graph.Transformation, origin: graph.Transformation) -> boo
     seen: set[int] = set()
     waiting = [step]
     while waiting:
-        at = waiting.pop()
-        if at is origin:
+        candidate = waiting.pop()
+        if candidate is origin:
             return True
-        if at.id not in seen:
-            seen.add(at.id)
-            waiting += at.inputs
+        if candidate.id not in seen:
+            seen.add(candidate.id)
+            waiting += candidate.inputs
     return False
 
 

@@ -94,9 +94,11 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
                 PlanError: the keys of the two streams are declared to be of different types.
             """
             key = _key_by("equal_to", self._grouped._streams[1], key_selector, key_type)
-            one, other = self._key.key_type, key.key_type
-            if one is not None and other is not None and one != other:
-                problem = f"The keys for the two inputs are not equal: first key = {one}, second key = {other}"
+            first_type, second_type = self._key.key_type, key.key_type
+            if first_type is not None and second_type is not None and first_type != second_type:
+                problem = (
+                    f"The keys for the two inputs are not equal: first key = {first_type}, second key = {second_type}"
+                )
                 raise PlanError(problem, "give both streams keys of one type", graph.call_site())
             return CoGroupedStreams.EqualTo(self._grouped, self._key, key)
 
@@ -119,11 +121,11 @@ class CoGroupedStreams(Unfinished, Generic[Record, Record2]):
             return cast("Next", self._grouped.WithWindow(_TaggedWindows(self._tagged(), window_assigner)))
 
         def _tagged(self) -> KeyedStream:
-            one, two = self._keys
+            first, second = self._keys
             env = self._grouped._streams[0].get_execution_environment()
             tagged = [_tagged(stream, side) for side, stream in enumerate(self._grouped._streams)]
-            key_type = one.key_type or two.key_type
-            selector = KeyBy(SideKeySelector(one, two), one.call_site, key_type, "where and equal_to")
+            key_type = first.key_type or second.key_type
+            selector = KeyBy(SideKeySelector(first, second), first.call_site, key_type, "where and equal_to")
             partitioned = graph.Partition(graph.Union(tuple(tagged)), partitioners.KeyGroup(selector))
             return KeyedStream(env, partitioned, selector)
 
@@ -272,9 +274,9 @@ class _TaggedWindows(WindowedStream):
 
 def _key_by(step: str, stream: DataStream, key_selector: UserCode, key_type: TypeHint) -> KeyBy:
     check_fields(step, key_selector, transformation_of(stream).declared_type())
-    made = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
-    as_key_selector(made)  # refuses what is no key selector here, in the user's line
-    return made
+    key = KeyBy(field_selector(key_selector), graph.call_site(), as_type(key_type), step)
+    as_key_selector(key)  # refuses what is no key selector here, in the user's line
+    return key
 
 
 def _tagged(stream: DataStream, side: int) -> graph.Transformation:

@@ -34,23 +34,23 @@ class NamedFields:
         return NamedFields, self.columns
 
 
-def field_selector(given: Any) -> Any:
+def field_selector(key: Any) -> Any:
     """Return a key selector for a field name, an index, or a tuple of either; anything else is returned as it is.
 
     Raises:
         TypeError: the tuple mixes names and indexes, or is empty.
     """
-    if isinstance(given, bool):
-        raise TypeError(f"a key is a function, a field name or an index, found {given!r}")
-    if isinstance(given, int):
-        return itemgetter(given)
-    if isinstance(given, str):
-        return NamedField(given)
-    if isinstance(given, tuple | list) and not callable(given):
-        kinds = {type(part) for part in given}
+    if isinstance(key, bool):
+        raise TypeError(f"a key is a function, a field name or an index, found {key!r}")
+    if isinstance(key, int):
+        return itemgetter(key)
+    if isinstance(key, str):
+        return NamedField(key)
+    if isinstance(key, tuple | list) and not callable(key):
+        kinds = {type(part) for part in key}
         if kinds == {int}:
-            return itemgetter(*given)
+            return itemgetter(*key)
         if kinds == {str}:
-            return NamedFields(*given)
-        raise TypeError(f"a key of several fields needs names only or indexes only, found {given!r}")
-    return given
+            return NamedFields(*key)
+        raise TypeError(f"a key of several fields needs names only or indexes only, found {key!r}")
+    return key

@@ -26,13 +26,13 @@ def transformation_of(step: Step) -> graph.Transformation:
     return step._transformation
 
 
-def as_type(given: Any) -> TypeInformation | None:
+def as_type(type_hint: Any) -> TypeInformation | None:
     """Return a declared type: a TypeInformation, or a Python type that stands for one; None stays None.
 
     Raises:
         InvalidTypesError: it is no type.
     """
-    return given if given is None or isinstance(given, TypeInformation) else to_type_info(given)
+    return type_hint if type_hint is None or isinstance(type_hint, TypeInformation) else to_type_info(type_hint)
 
 
 class Step:
@@ -143,18 +143,18 @@ class Step:
         self._operator("chaining").chaining_strategy = ChainingStrategy.NEVER
         return self
 
-    def _text(self, what: str, given: str) -> str:
-        if not isinstance(given, str):
-            raise self._wrong(what, given, "a str")
-        return given
+    def _text(self, what: str, value: str) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(what, value, "a str")
+        return value
 
-    def _whole(self, what: str, given: int) -> int:
-        if isinstance(given, bool) or not hasattr(given, "__index__"):
-            raise self._wrong(what, given, "an int")
-        return operator.index(given)
+    def _whole(self, what: str, value: int) -> int:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise self._wrong(what, value, "an int")
+        return operator.index(value)
 
-    def _wrong(self, what: str, given: object, wanted: str) -> PlanError:
-        problem = f"the {what} of {self._transformation.name!r} is {shorten(given, 80)}, of type {type(given).__name__}"
+    def _wrong(self, what: str, value: object, wanted: str) -> PlanError:
+        problem = f"the {what} of {self._transformation.name!r} is {shorten(value, 80)}, of type {type(value).__name__}"
         return PlanError(problem, f"give {wanted}", graph.call_site())
 
     def _checked(self: S, attribute: str, value: Any) -> S:

@@ -214,8 +214,8 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         """
         ensure_strategy(watermark_strategy)
         if watermark_strategy.alignment is not None:
-            found = f"the strategy is aligned with group {watermark_strategy.alignment.group!r}"
-            raise ValueError(f"{found}, and only a source can wait for others; give it to env.from_source(...)")
+            problem = f"the strategy is aligned with group {watermark_strategy.alignment.group!r}"
+            raise ValueError(f"{problem}, and only a source can wait for others; give it to env.from_source(...)")
         factory = Factory(TimestampsAndWatermarksOperator, watermark_strategy)
         return self._add_operator("Timestamps/Watermarks", factory, SAME_TYPE)
 
@@ -231,7 +231,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         for stream in streams:
             ensure_stream(stream, "union")
         inputs = (self._transformation, *(stream._transformation for stream in streams))
-        same = all(given.output_type == inputs[0].output_type for given in inputs)
+        same = all(transformation.output_type == inputs[0].output_type for transformation in inputs)
         step = graph.Union(inputs, output_type=inputs[0].output_type if same else None)
         step.check()
         return DataStream(self._env, step)
@@ -289,9 +289,9 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
             PlanError: this is not the output of an operator.
         """
         if not isinstance(output_tag, OutputTag):
-            found = f"{type(output_tag).__name__} {shorten(output_tag, 80)}"
+            actual = f"{type(output_tag).__name__} {shorten(output_tag, 80)}"
             remedy = "give the tag that the function yields, as in OutputTag('late')"
-            raise TypeError(f"get_side_output needs an OutputTag, found {found}; {remedy}")
+            raise TypeError(f"get_side_output needs an OutputTag, found {actual}; {remedy}")
         self._operator("side output")
         step = graph.SideOutput(self._transformation, output_tag.tag_id, output_type=output_tag.type_info)
         return DataStream(self._env, step)
@@ -558,14 +558,14 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
         return DataStream(self._env, step)
 
 
-def ensure_stream(given: Any, step: str) -> None:
+def ensure_stream(value: Any, step: str) -> None:
     """Check that a value is a stream.
 
     Raises: TypeError: it is no stream.
     """
-    if not isinstance(given, DataStream):
-        found = f"{type(given).__name__} {shorten(given, 80)}"
-        raise TypeError(f"{step} needs a DataStream, found {found}; make one with from_collection() or a source")
+    if not isinstance(value, DataStream):
+        actual = f"{type(value).__name__} {shorten(value, 80)}"
+        raise TypeError(f"{step} needs a DataStream, found {actual}; make one with from_collection() or a source")
 
 
 __all__ = ["DataStream", "DataStreamSink", "PlanError"]

@@ -36,15 +36,15 @@ def ensure_one_environment(stream: DataStream, other: DataStream, step: str) -> 
         raise PlanError(problem, "make both from one StreamExecutionEnvironment", call_site())
 
 
-def tag_of(step: str, given: Any) -> OutputTag:
+def tag_of(step: str, tag: Any) -> OutputTag:
     """Check that a value is an output tag and return it.
 
     Raises: TypeError: it is no tag.
     """
-    if not isinstance(given, OutputTag):
-        found = f"{type(given).__name__} {shorten(given, 80)}"
-        raise TypeError(f"{step} needs an OutputTag, found {found}; write for example OutputTag('late')")
-    return given
+    if not isinstance(tag, OutputTag):
+        actual = f"{type(tag).__name__} {shorten(tag, 80)}"
+        raise TypeError(f"{step} needs an OutputTag, found {actual}; write for example OutputTag('late')")
+    return tag
 
 
 __all__ = ["Unfinished", "ensure_one_environment", "tag_of"]

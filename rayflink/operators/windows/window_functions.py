@@ -79,7 +79,7 @@ def aggregating(function: Any) -> WindowContents:
         ensure_takes(width, method, "aggregate")
     return WindowContents(
         _name_of(function), "aggregating", "add", lambda value: add(value, create()),
-        lambda accumulator, value: add(value, accumulator), lambda one, other: function.merge(one, other),
+        lambda accumulator, value: add(value, accumulator), lambda left, right: function.merge(left, right),
         function.get_result, function,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def collecting() -> WindowContents:
         records.append(value)
         return records
 
-    return WindowContents("", "list", "append", lambda value: [value], append, lambda one, other: [*one, *other])
+    return WindowContents("", "list", "append", lambda value: [value], append, lambda left, right: [*left, *right])
 
 
 class WindowEvaluation:
