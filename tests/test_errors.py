@@ -87,7 +87,7 @@ def test_there_is_a_sample_of_every_error():
 @pytest.mark.parametrize("error", SAMPLES, ids=lambda error: type(error).__name__)
 def test_an_error_survives_pickling_whole_and_names_its_remedy(error):
     twin = pickle.loads(pickle.dumps(error))
-    assert type(twin) is type(error) and str(twin) == str(error) and vars(twin) == vars(error)
+    assert (type(twin), str(twin), vars(twin), twin.args) == (type(error), str(error), vars(error), error.args)
     assert error.remedy and error.remedy in str(error)
 
 

@@ -120,7 +120,7 @@ def test_a_frozen_task_is_found_by_its_missing_heartbeats():
 
 def test_a_task_that_is_frozen_for_a_time_goes_on_beside_its_successor():
     options = {"heartbeat_timeout": "1 h", "task_cancellation_timeout": "5 s", "restart-strategy_type": "fixed-delay"}
-    faults = [FreezeTask("Map (2/2)", at=30, for_ms=15_000), KillTask("Sink", at=60)]
+    faults = [FreezeTask("Map (2/2)", move=30, for_ms=15_000), KillTask("Sink", move=60)]
     story = simulate(program([1, Pause(20_000), 2], **options), 2, faults)
     assert sorted(story.collected("out")) == [1, 2]
     own = [one.what for one in story.happenings if one.who == "Map (2/2)"]
