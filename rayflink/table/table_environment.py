@@ -184,7 +184,7 @@ class TableEnvironment(NamedTables, LegacyTables):
         """
 
         rows = list(elements)
-        if any(isinstance(one, Expression) for row in rows for one in _listed(row)):
+        if any(isinstance(value, Expression) for row in rows for value in _listed(row)):
             return self._of_expressions(rows, schema)
         if isinstance(schema, DataType):
             import pyarrow
@@ -199,7 +199,7 @@ class TableEnvironment(NamedTables, LegacyTables):
 
     def _of_expressions(self, rows: list[Any], schema: Any) -> Table:
         """Return the rows of VALUES."""
-        trees = [exp.Tuple(expressions=[tree_of(one) for one in _listed(row)]) for row in rows]
+        trees = [exp.Tuple(expressions=[tree_of(value) for value in _listed(row)]) for row in rows]
         plan = self._context.bind(exp.Values(expressions=trees), "")
         table = Table(self._queries, plan)
         if isinstance(schema, DataType):
@@ -210,9 +210,9 @@ class TableEnvironment(NamedTables, LegacyTables):
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """Return a table of columns in memory."""
 
-        found = normalize_types(table)
-        fields = [DataTypes.FIELD(field.name, type_of(field)) for field in found.schema]
-        return self._held(found, fields)
+        columns = normalize_types(table)
+        fields = [DataTypes.FIELD(field.name, type_of(field)) for field in columns.schema]
+        return self._held(columns, fields)
 
     def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:
         """Return a table of a pandas DataFrame.
@@ -223,15 +223,15 @@ class TableEnvironment(NamedTables, LegacyTables):
         """
         import pyarrow
 
-        found = pyarrow.Table.from_pandas(pdf, preserve_index=False)
+        table = pyarrow.Table.from_pandas(pdf, preserve_index=False)
         if schema is None:
-            return self.from_arrow(found)
+            return self.from_arrow(table)
         if not isinstance(schema, DataType) and not isinstance(schema[0], DataType):
-            return self.from_arrow(found.rename_columns(list(schema)))
-        types = [(f"f{at}", one) for at, one in enumerate(schema)] if not isinstance(schema, DataType) else None
+            return self.from_arrow(table.rename_columns(list(schema)))
+        types = None if isinstance(schema, DataType) else [(f"f{index}", kind) for index, kind in enumerate(schema)]
         fields = DataTypes.ROW(types).fields if types is not None else schema.fields
         wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in fields])
-        return self._held(found.rename_columns(wanted.names).cast(wanted), fields)
+        return self._held(table.rename_columns(wanted.names).cast(wanted), fields)
 
     def from_polars(self, frame: Any) -> Table:
         """Return a table of a polars DataFrame."""
@@ -427,11 +427,11 @@ class StreamTableEnvironment(TableEnvironment):
             SqlError: there are fewer columns than asked for.
         """
 
-        trees = [tree_of(one) for one in fields_or_schema if isinstance(one, Expression)]
-        schema = next((one for one in fields_or_schema if isinstance(one, Schema)), Schema())
+        trees = [tree_of(field) for field in fields_or_schema if isinstance(field, Expression)]
+        schema = next((argument for argument in fields_or_schema if isinstance(argument, Schema)), Schema())
         if not trees:
             return self._of_stream(data_stream, schema, ChangelogMode.insert_only())
-        schema, selected = columns_asked(trees, [one.name for one in columns_of(data_stream)])
+        schema, selected = columns_asked(trees, [column.name for column in columns_of(data_stream)])
         return select_from(self._of_stream(data_stream, schema, ChangelogMode.insert_only()), selected)
 
     def from_changelog_stream(
@@ -466,10 +466,10 @@ class StreamTableEnvironment(TableEnvironment):
         Raises:
             SqlError: there is one of that name.
         """
-        found = table_or_data_stream
-        if isinstance(found, DataStream):
-            found = self.from_data_stream(found, *fields_or_schema)
-        super().create_temporary_view(view_path, found)
+        table = table_or_data_stream
+        if isinstance(table, DataStream):
+            table = self.from_data_stream(table, *fields_or_schema)
+        super().create_temporary_view(view_path, table)
 
     def to_data_stream(self, table: Table) -> DataStream[Row]:
         """Return the rows of a table as a stream of `Row`s, with the event time of its time attribute.
@@ -517,7 +517,7 @@ class StreamTableEnvironment(TableEnvironment):
         return self._records(self.to_changelog_stream(table), table, type_info, True)
 
     def _records(self, stream: DataStream, table: Table, record: TypeInformation, is_flagged: bool) -> DataStream:
-        as_record = AsRecord(record, [one.type for one in plan_of(table).schema], is_flagged)
+        as_record = AsRecord(record, [field.type for field in plan_of(table).schema], is_flagged)
         records = stream.map(as_record, Types.TUPLE([Types.BOOLEAN(), record]) if is_flagged else record)
         if is_flagged:
             keep_parallelism(records, StreamBuilder(stream))

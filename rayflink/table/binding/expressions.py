@@ -130,11 +130,11 @@ class ExpressionBinder:
         Raises:
             SqlError: it is of another type.
         """
-        found = self.bind(tree)
-        if found.type.root is not Root.BOOLEAN:
+        expression = self.bind(tree)
+        if expression.type.root is not Root.BOOLEAN:
             remedy = "write a condition, such as a comparison"
-            raise SqlError(f"{what} is of type {found.type}, not BOOLEAN", remedy, "", place_of(tree))
-        return found
+            raise SqlError(f"{what} is of type {expression.type}, not BOOLEAN", remedy, "", place_of(tree))
+        return expression
 
     def _literal(self, tree: Tree) -> Expr:
         return literals.plain(tree, place_of(tree))

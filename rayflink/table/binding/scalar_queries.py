@@ -158,7 +158,7 @@ class _Values:
         select = exp.Select(expressions=items, from_=query.args["from_"].copy())
         select.set("joins", [join.copy() for join in query.args.get("joins") or ()])
         if inside:
-            select.set("where", exp.Where(this=exp.and_(*(one.copy() for one in inside), copy=False)))
+            select.set("where", exp.Where(this=exp.and_(*(condition.copy() for condition in inside), copy=False)))
         if grouping:
             select.set("group", exp.Group(expressions=[own.copy() for own in grouping]))
         return _Value(select, [outer for _, outer in keys], value)

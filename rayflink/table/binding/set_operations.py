@@ -78,7 +78,8 @@ def _marks(side: int) -> tuple[Expr, Expr]:
 
 
 def _check(schema: Schema, place: Place | None) -> None:
-    wrong = next((one for one in schema if one.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)), None)
+    nested = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+    wrong = next((field for field in schema if field.type.root in nested), None)
     if wrong is not None:
         raise SqlError(f"column {wrong.name!r} of type {wrong.type} cannot be compared", "leave it out", "", place)
 

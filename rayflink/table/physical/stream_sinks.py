@@ -68,7 +68,7 @@ class StreamSink(TableSink):
             factory = Factory(RecordsOperator, self.time, self.drops_time, without, self.deletes_before)
             records = records.add_operator("Records", factory)
         time = None if self.drops_time else self.time
-        columns = [one for at, one in enumerate(self.columns) if not self.drops_time or at != self.time]
+        columns = [column for index, column in enumerate(self.columns) if not self.drops_time or index != self.time]
         return records.set_type(TableRows(columns, time)).stream
 
 
@@ -160,11 +160,11 @@ class AsRecord(MapFunction):
         if len(fields) != len(self._columns):
             problem = f"{record} has {len(fields)} fields, and the table {len(self._columns)} columns"
             raise InvalidTypesError(problem, "give a Types.ROW or TUPLE with a field for each column, in their order")
-        self._is_single, self._instants = not is_wide, [isinstance(one, InstantTypeInfo) for one in fields]
+        self._is_single, self._instants = not is_wide, [isinstance(field, InstantTypeInfo) for field in fields]
 
     def map(self, value: Row) -> Any:
         pairs = zip(self._instants, value._values, strict=True)
-        values = [_instant(one) if is_instant and one is not None else one for is_instant, one in pairs]
+        values = [_instant(value) if is_instant and value is not None else value for is_instant, value in pairs]
         record: Any = values[0] if self._is_single else tuple(values)
         return (value._is_accumulate_msg(), record) if self._is_flagged else record
 

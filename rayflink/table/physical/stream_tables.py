@@ -155,18 +155,18 @@ def definition_of(stream: DataStream, schema: SchemaOfTable, mode: ChangelogMode
     if Change.UPDATE in mode.changes and not mode.before and not schema.key:
         problem = f"a stream whose records are {mode} has updates that lack the row before, and no key"
         raise SqlError(problem, "give a Schema with primary_key(...), or let it have UPDATE_BEFORE records, too")
-    given = {one.name: one for one in schema.columns if one.is_physical}
-    columns: tuple[ColumnDefinition, ...] = tuple(given.values())
+    by_name = {column.name: column for column in schema.columns if column.is_physical}
+    columns: tuple[ColumnDefinition, ...] = tuple(by_name.values())
     try:
         of_type = columns_of(stream)
     except InvalidTypesError:
-        if not given:
+        if not by_name:
             raise
     else:
-        if given.keys() <= {one.name for one in of_type}:
-            columns = tuple(given.get(one.name, one) for one in of_type)
-    others = tuple(one for one in schema.columns if not one.is_physical)
-    columns = tuple(_in_key(one) if one.name in schema.key else one for one in columns)
+        if by_name.keys() <= {column.name for column in of_type}:
+            columns = tuple(by_name.get(column.name, column) for column in of_type)
+    others = tuple(column for column in schema.columns if not column.is_physical)
+    columns = tuple(_in_key(column) if column.name in schema.key else column for column in columns)
     watermark = schema.watermark or _own_watermark(stream, columns)
     connected = StreamConnector(stream, mode, schema.key)
     return TableDefinition((*columns, *others), watermark, schema.key, connected=connected)
@@ -182,7 +182,7 @@ def _own_watermark(stream: DataStream, columns: Sequence[ColumnDefinition]) -> t
     if not isinstance(declared, TableRows) or declared.time is None:
         return None
     time = declared.columns[declared.time]
-    known = next((one.type for one in columns if one.name == time.name), None)
+    known = next((column.type for column in columns if column.name == time.name), None)
     return (time.name, "SOURCE_WATERMARK()") if known is not None and known.nullable() == time.type.nullable() else None
 
 
@@ -195,25 +195,25 @@ def columns_asked(fields: Sequence[Tree], names: Sequence[str]) -> tuple[SchemaO
     Raises:
         SqlError: there are more than the stream has.
     """
-    plain = [one for one in fields if not isinstance(one, WindowPart)]
-    asked = [(one.this if isinstance(one, exp.Alias) else one).name for one in plain]
+    plain = [field for field in fields if not isinstance(field, WindowPart)]
+    asked = [(field.this if isinstance(field, exp.Alias) else field).name for field in plain]
     by_name = set(asked) <= set(names)
     if not by_name and len(asked) > len(names):
         raise SqlError(f"{len(asked)} columns of a stream of {len(names)}", f"its columns are {', '.join(names)}")
     builder, selected, number = SchemaOfTable.new_builder(), [], 0
-    for one in fields:
-        if isinstance(one, WindowPart):
-            name = _TIME.format(one.this.name)
-            if one.args["part"] == "PROCTIME":
+    for field in fields:
+        if isinstance(field, WindowPart):
+            name = _TIME.format(field.this.name)
+            if field.args["part"] == "PROCTIME":
                 builder.column_by_expression(name, "PROCTIME()")
             else:
                 builder.column_by_metadata(name, DataTypes.TIMESTAMP_LTZ(3), ROWTIME).watermark(
                     name, "SOURCE_WATERMARK()"
                 )
-            selected.append(exp.Alias(this=column_tree(name), alias=exp.to_identifier(one.this.name, quoted=True)))
+            selected.append(exp.Alias(this=column_tree(name), alias=exp.to_identifier(field.this.name, quoted=True)))
             continue
-        alias = exp.to_identifier(one.alias_or_name, quoted=True)
-        selected.append(one if by_name else exp.Alias(this=column_tree(names[number]), alias=alias))
+        alias = exp.to_identifier(field.alias_or_name, quoted=True)
+        selected.append(field if by_name else exp.Alias(this=column_tree(names[number]), alias=alias))
         number += 1
     return builder.build(), selected
 

@@ -16,7 +16,7 @@ def altered(table: TableDefinition, statement: AlterColumns, text: str) -> Table
     Raises:
         SqlError: a column is not there, or is there already.
     """
-    names = [one.name for one in table.columns]
+    names = [column.name for column in table.columns]
     if statement.action == "DROP PRIMARY KEY":
         return replace(table, primary_key=())
     if statement.action == "DROP WATERMARK":
@@ -27,16 +27,16 @@ def altered(table: TableDefinition, statement: AlterColumns, text: str) -> Table
         if new in names:
             raise SqlError(f"there is a column {new!r} already", "give it another name", text, statement.place)
         return replace(
-            table, columns=tuple(replace(one, name=new if one.name == old else one.name) for one in table.columns)
+            table,
+            columns=tuple(replace(column, name=new if column.name == old else column.name) for column in table.columns),
         )
     if statement.action == "DROP":
         for name in statement.names:
             _known(name, names, statement, text)
-        return replace(table, columns=tuple(one for one in table.columns if one.name not in statement.names))
-    made = definition(CreateTable((), statement.columns, None, (), place=statement.place), text)
+        return replace(table, columns=tuple(column for column in table.columns if column.name not in statement.names))
     columns = list(table.columns)
-    for one in made.columns:
-        columns = _placed(columns, one, statement, text)
+    for column in definition(CreateTable((), statement.columns, None, (), place=statement.place), text).columns:
+        columns = _placed(columns, column, statement, text)
     key = statement.primary_key or table.primary_key
     changed = replace(table, columns=tuple(columns), primary_key=key)
     if statement.watermark is None:
@@ -46,25 +46,25 @@ def altered(table: TableDefinition, statement: AlterColumns, text: str) -> Table
 
 
 def _placed(
-    columns: list[ColumnDefinition], one: ColumnDefinition, statement: AlterColumns, text: str
+    columns: list[ColumnDefinition], column: ColumnDefinition, statement: AlterColumns, text: str
 ) -> list[ColumnDefinition]:
-    names = [column.name for column in columns]
-    position = statement.positions.get(one.name)
+    names = [other.name for other in columns]
+    position = statement.positions.get(column.name)
     if statement.action == "ADD":
-        if one.name in names:
-            raise SqlError(f"there is a column {one.name!r} already", "MODIFY it", text, statement.place)
-        at = len(columns)
+        if column.name in names:
+            raise SqlError(f"there is a column {column.name!r} already", "MODIFY it", text, statement.place)
+        index = len(columns)
     else:
-        _known(one.name, names, statement, text)
-        at = names.index(one.name)
-        columns = columns[:at] + columns[at + 1 :]
-        names.remove(one.name)
+        _known(column.name, names, statement, text)
+        index = names.index(column.name)
+        columns = columns[:index] + columns[index + 1 :]
+        names.remove(column.name)
     if position == "FIRST":
-        at = 0
+        index = 0
     elif position is not None:
         _known(position, names, statement, text)
-        at = names.index(position) + 1
-    return [*columns[:at], one, *columns[at:]]
+        index = names.index(position) + 1
+    return [*columns[:index], column, *columns[index:]]
 
 
 def _known(name: str, names: list[str], statement: AlterColumns, text: str) -> None:

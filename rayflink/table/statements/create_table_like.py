@@ -10,7 +10,7 @@ from ..errors import SqlError
 from ..parsing import statements
 
 
-def like(made: TableDefinition, base: TableDefinition, asked: statements.LikeOf, text: str) -> TableDefinition:
+def like(table: TableDefinition, base: TableDefinition, asked: statements.LikeOf, text: str) -> TableDefinition:
     """Combine a table with the parts that it takes from another one.
 
     Raises:
@@ -25,28 +25,28 @@ def like(made: TableDefinition, base: TableDefinition, asked: statements.LikeOf,
         remedy = f"write EXCLUDING {feature} or OVERWRITING {feature} behind LIKE" if feature else "leave it out"
         return SqlError(f"{'.'.join(asked.source)} has {what} already", remedy, text, asked.place)
 
-    own = {one.name: one for one in made.columns}
-    kept = []
-    for one in base.columns:
-        feature = _feature(one)
+    own = {column.name: column for column in table.columns}
+    base_columns = []
+    for column in base.columns:
+        feature = _feature(column)
         if feature and not takes(feature):
             continue
-        other = own.get(one.name)
+        other = own.get(column.name)
         if other is None:
-            kept.append(one)
+            base_columns.append(column)
         elif not feature or _feature(other) != feature:
-            raise refuse(f"a column {one.name!r}")
+            raise refuse(f"a column {column.name!r}")
         elif asked.options.get(feature) != "OVERWRITING":
-            raise refuse(f"a column {one.name!r}", feature)
-    if made.watermark and base.watermark and takes("WATERMARKS") and asked.options.get("WATERMARKS") != "OVERWRITING":
+            raise refuse(f"a column {column.name!r}", feature)
+    if table.watermark and base.watermark and takes("WATERMARKS") and asked.options.get("WATERMARKS") != "OVERWRITING":
         raise refuse(f"a watermark of {base.watermark[0]!r}", "WATERMARKS")
     return TableDefinition(
-        (*kept, *made.columns),
-        made.watermark or (base.watermark if takes("WATERMARKS") else None),
-        made.primary_key or (base.primary_key if takes("CONSTRAINTS") else ()),
-        made.partition_keys or (base.partition_keys if takes("PARTITIONS") else ()),
-        {**(base.options if takes("OPTIONS") else {}), **made.options},
-        made.comment,
+        (*base_columns, *table.columns),
+        table.watermark or (base.watermark if takes("WATERMARKS") else None),
+        table.primary_key or (base.primary_key if takes("CONSTRAINTS") else ()),
+        table.partition_keys or (base.partition_keys if takes("PARTITIONS") else ()),
+        {**(base.options if takes("OPTIONS") else {}), **table.options},
+        table.comment,
     )
 
 

@@ -98,24 +98,24 @@ def _overwriting(sink: TableSink, name: str, partition: Mapping[str, Expr], is_b
     return overwriting
 
 
-def _partition_values(table: TableDefinition, name: str, given: Mapping[str, Tree]) -> dict[str, Expr]:
+def _partition_values(table: TableDefinition, name: str, values: Mapping[str, Tree]) -> dict[str, Expr]:
     """Return the values that PARTITION gives, as expressions of the keys' types.
 
     Raises:
         SqlError: one is not for a partition key, or is of another type.
     """
     keys = table.partition_keys
-    if given and not keys:
+    if values and not keys:
         raise SqlError(f"PARTITION is written, and {name} is not partitioned", "leave PARTITION out")
-    types = {one.name: one.type for one in table.columns}
-    found: dict[str, Expr] = {}
-    for key, tree in given.items():
+    types = {column.name: column.type for column in table.columns}
+    expressions: dict[str, Expr] = {}
+    for key, tree in values.items():
         kind = types.get(key)
         if key not in keys or kind is None:
             problem = f"{key!r} is no partition key of {name}{nearest(key, keys)}"
             raise SqlError(problem, f"its keys are {', '.join(keys)}")
-        found[key] = cast(ExpressionBinder(Scope.of("", ())).bind(tree), kind)
-    return found
+        expressions[key] = cast(ExpressionBinder(Scope.of("", ())).bind(tree), kind)
+    return expressions
 
 
 def _with_partition(
@@ -130,11 +130,11 @@ def _with_partition(
         return plan, columns
     if twice := next((name for name in columns or () if name in values), None):
         raise SqlError(f"column {twice!r} is in PARTITION and in the columns", "name it once", "", plan.place)
-    names = columns or tuple(one.name for one in table.columns if one.is_written and one.name not in values)
+    names = columns or tuple(column.name for column in table.columns if column.is_written and column.name not in values)
     if len(names) != len(plan.schema):
         problem = f"the query gives {len(plan.schema)} columns, and the partition takes {len(names)}"
         raise SqlError(problem, f"wanted is {', '.join(names)}", "", plan.place)
-    exprs = [*(plan.column(at) for at in range(len(names))), *values.values()]
+    exprs = [*(plan.column(index) for index in range(len(names))), *values.values()]
     whole = (*names, *values)
     return project(plan, exprs, list(whole)), whole
 

@@ -45,19 +45,20 @@ class NamedTables:
 
     def list_views(self) -> list[str]:
         """Return names of the views of the current database."""
-        return self._context.catalogs.names(is_wanted=lambda one: isinstance(one, ViewDefinition))
+        return self._context.catalogs.names(is_wanted=lambda definition: isinstance(definition, ViewDefinition))
 
     def list_temporary_tables(self) -> list[str]:
         """Return names of the temporary tables and views of the current database."""
-        return self._temporary_ones(lambda one: True)
+        return self._temporary_ones(lambda definition: True)
 
     def list_temporary_views(self) -> list[str]:
         """Return names of the temporary views of the current database."""
-        return self._temporary_ones(lambda one: isinstance(one, ViewDefinition))
+        return self._temporary_ones(lambda definition: isinstance(definition, ViewDefinition))
 
     def _temporary_ones(self, wanted: Callable[[Definition], bool]) -> list[str]:
-        found = (self._context.catalogs.find((name,)) for name in self._context.catalogs.names())
-        return [path[2] for path, one in found if self._context.catalogs.is_temporary(path) and wanted(one)]
+        catalogs = self._context.catalogs
+        entries = (catalogs.find((name,)) for name in catalogs.names())
+        return [path[2] for path, definition in entries if catalogs.is_temporary(path) and wanted(definition)]
 
     def list_databases(self) -> list[str]:
         """Return names of the databases of the current catalog."""

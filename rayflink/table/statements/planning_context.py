@@ -259,10 +259,10 @@ def check_table(path: Path, table: TableDefinition) -> None:
     Raises:
         SqlError: one of them is wrong.
     """
-    found = connector(path, table)
-    found.parsed(".".join(path), table.options)
+    table_connector = connector(path, table)
+    table_connector.parsed(".".join(path), table.options)
     resolution.relation(path, table, None)
-    found.check(resolution.connected(path, table, reads=True))
+    table_connector.check(resolution.connected(path, table, reads=True))
 
 
 __all__ = ["PlanningContext", "anonymous_name", "check_table"]

@@ -27,24 +27,24 @@ def definition(statement: CreateTable, text: str, inherited: Sequence[str] = ())
     Raises:
         SqlError: two columns have one name, or a key or watermark names none.
     """
-    columns = tuple(_column(one, text) for one in statement.columns)
-    names = [one.name for one in columns]
-    for at, one in enumerate(statement.columns):
-        if one.name in names[:at]:
-            raise SqlError(f"a second column {one.name!r}", "give it another name", text, one.place)
-    names += [one for one in inherited if one not in names]
+    columns = tuple(_column(column, text) for column in statement.columns)
+    names = [column.name for column in columns]
+    for index, column in enumerate(statement.columns):
+        if column.name in names[:index]:
+            raise SqlError(f"a second column {column.name!r}", "give it another name", text, column.place)
+    names += [name for name in inherited if name not in names]
     for key in (*statement.primary_key, *statement.partition_keys):
         if key not in names:
             problem = f"there is no column {key!r}{nearest(key, names)}"
             raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.place)
     watermark = None
     if statement.watermark is not None:
-        column = ".".join(statement.watermark.column)
-        if column not in names:
-            problem = f"WATERMARK FOR {column!r}, which is no column{nearest(column, names)}"
+        time = ".".join(statement.watermark.column)
+        if time not in names:
+            problem = f"WATERMARK FOR {time!r}, which is no column{nearest(time, names)}"
             raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.watermark.place)
-        watermark = column, _text_of(statement.watermark.expression, text)
-    columns = tuple(_key_column(one, statement.primary_key) for one in columns)
+        watermark = time, _text_of(statement.watermark.expression, text)
+    columns = tuple(_key_column(column, statement.primary_key) for column in columns)
     return TableDefinition(
         columns, watermark, statement.primary_key, statement.partition_keys, dict(statement.options), statement.comment
     )
@@ -66,8 +66,8 @@ def _column(statement: ColumnOf, text: str) -> ColumnDefinition:
 
 def _text_of(tree: Any, text: str) -> str:
     """Return the part of the text that a tree was read from."""
-    found: str = tree.meta["text"]
-    return found
+    source: str = tree.meta["text"]
+    return source
 
 
 def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
@@ -79,27 +79,27 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
     Raises:
         SqlError: an expression of the table's definition means nothing.
     """
-    stored = [one for one in table.columns if one.computed is None]
-    schema = tuple(Attribute(one.name, one.type) for one in stored if one.type is not None)
-    found: Relation = Scan(schema, path, source, tuple(table.primary_key))
+    stored = [column for column in table.columns if column.computed is None]
+    schema = tuple(Attribute(column.name, column.type) for column in stored if column.type is not None)
+    plan: Relation = Scan(schema, path, source, tuple(table.primary_key))
     if len(stored) < len(table.columns):
-        found = _with_computed(found, table)
+        plan = _with_computed(plan, table)
     if table.watermark is None:
-        return found
+        return plan
     name, written = table.watermark
-    at = found.names.index(name)
-    time = found.schema[at]
+    index = plan.names.index(name)
+    time = plan.schema[index]
     if not time.type.is_timestamp or time.type.precision > 3:
         problem = f"the time column {name!r} of {'.'.join(path)} is of type {time.type}"
         raise SqlError(problem, "wanted is TIMESTAMP(3) or TIMESTAMP_LTZ(3); CAST it in a computed column")
-    expression = _of_source(written, path, table, time) or _bound(written, found)
+    expression = _of_source(written, path, table, time) or _bound(written, plan)
     if not expression.type.is_timestamp:
         raise SqlError(f"the watermark {written} is of type {expression.type}", "wanted is that of its time column")
     attributes = tuple(
-        Attribute(one.name, one.type, TimePart.ROWTIME if number == at else one.part)
-        for number, one in enumerate(found.schema)
+        Attribute(attribute.name, attribute.type, TimePart.ROWTIME if number == index else attribute.part)
+        for number, attribute in enumerate(plan.schema)
     )
-    return WatermarkAssigner(attributes, found, at, expression)
+    return WatermarkAssigner(attributes, plan, index, expression)
 
 
 def _of_source(written: str, path: Path, table: TableDefinition, time: Attribute) -> Expr | None:
@@ -119,16 +119,16 @@ def _of_source(written: str, path: Path, table: TableDefinition, time: Attribute
 def _with_computed(scan: Relation, table: TableDefinition) -> Relation:
     exprs: list[Expr] = []
     schema: list[Attribute] = []
-    for one in table.columns:
-        if one.computed is None:
-            column = scan.column(scan.names.index(one.name))
-            exprs.append(column)
-            schema.append(scan.schema[column.index])
+    for column in table.columns:
+        if column.computed is None:
+            reference = scan.column(scan.names.index(column.name))
+            exprs.append(reference)
+            schema.append(scan.schema[reference.index])
             continue
-        expr = _bound(one.computed, scan)
+        expr = _bound(column.computed, scan)
         is_now = str(expr) == "PROCTIME()"
         exprs.append(expr)
-        schema.append(Attribute(one.name, expr.type, TimePart.PROCTIME if is_now else None))
+        schema.append(Attribute(column.name, expr.type, TimePart.PROCTIME if is_now else None))
     return Project(tuple(schema), scan, tuple(exprs))
 
 
@@ -148,15 +148,15 @@ def connected(path: Path, table: TableDefinition, reads: bool, zone: str = "UTC"
     Raises:
         SqlError: it has a metadata column that the connector does not know.
     """
-    options, formats = connector(path, table).parsed(".".join(path), table.options)
-    wanted = [one for one in table.columns if (one.computed is None if reads else one.is_written)]
-    schema = tuple(Attribute(one.name, one.type) for one in wanted if one.type is not None)
-    metadata = {at: one.metadata for at, one in enumerate(wanted) if one.metadata is not None}
-    found = connector(path, table)
-    keys = found.known_metadata(options)
+    table_connector = connector(path, table)
+    options, formats = table_connector.parsed(".".join(path), table.options)
+    wanted = [column for column in table.columns if (column.computed is None if reads else column.is_written)]
+    schema = tuple(Attribute(column.name, column.type) for column in wanted if column.type is not None)
+    metadata = {index: column.metadata for index, column in enumerate(wanted) if column.metadata is not None}
+    keys = table_connector.known_metadata(options)
     if metadata and not keys.issuperset(metadata.values()):
         known = ", ".join(sorted(keys)) or "none"
-        problem = f"{'.'.join(path)} has a METADATA column, which connector {found.name!r} does not know"
+        problem = f"{'.'.join(path)} has a METADATA column, which connector {table_connector.name!r} does not know"
         raise SqlError(problem, f"it knows {known}")
     name, keys_of_rows = ".".join(path), tuple(table.primary_key)
     return Connected(name, schema, options, formats, table.partition_keys, metadata, keys_of_rows, zone)

@@ -69,13 +69,13 @@ class ScriptRunner:
             raise self._located(error, ScriptPart(self._text, 0, 0, ())) from error
         if not parts:
             raise ScriptError(self._origin, 1, 1, "there is no statement; write one, as SELECT 1;")
-        found = []
+        pairs = []
         for part in parts:
             try:
-                found.append((part, part.statement()))
+                pairs.append((part, part.statement()))
             except SqlError as error:
                 raise self._located(error, part) from error
-        return found
+        return pairs
 
     def _located(self, error: RayflinkError, part: ScriptPart) -> ScriptError:
         place = Place(part.start, part.start + 1)

@@ -104,7 +104,7 @@ class StatementRunner:
             return [self._bound(statement.tree)]
         if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
             inserts = statement.inserts if isinstance(statement, statements.StatementSetOf) else (statement,)
-            return [self.sink(one) for one in inserts]
+            return [self.sink(insert) for insert in inserts]
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
 
     def _bound(self, tree: statements.Tree) -> Relation:
@@ -131,10 +131,10 @@ class StatementRunner:
         return plan_insert(self._context, insertion)
 
     def _inserts(self, statement: statements.StatementSetOf) -> TableResult:
-        return self._queries.run_inserts([self.sink(one) for one in statement.inserts])
+        return self._queries.run_inserts([self.sink(insert) for insert in statement.inserts])
 
     def _explain(self, statement: statements.Explain) -> TableResult:
-        text = self.explain(statement.explained, [ExplainDetail[one] for one in statement.details])
+        text = self.explain(statement.explained, [ExplainDetail[name] for name in statement.details])
         return raw(text)
 
     # definitions
@@ -143,12 +143,12 @@ class StatementRunner:
         if statement.query is not None:
             return self._create_table_as(statement)
         base = None if statement.like is None else self._base(statement.like)
-        made = resolution.definition(statement, self._text, [one.name for one in base.columns] if base else ())
+        table = resolution.definition(statement, self._text, [column.name for column in base.columns] if base else ())
         if base is not None and statement.like is not None:
-            made = like(made, base, statement.like, self._text)
+            table = like(table, base, statement.like, self._text)
         path = self._catalogs.path(statement.path)
-        self._check(path, made)
-        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        self._check(path, table)
+        self._catalogs.create(statement.path, table, statement.temporary, statement.if_not_exists, statement.place)
         return done()
 
     def _create_table_as(self, statement: statements.CreateTable) -> TableResult:
@@ -158,23 +158,23 @@ class StatementRunner:
             SqlError: the table is temporary, or has columns of its own.
         """
         if statement.columns or statement.watermark is not None or statement.temporary or statement.like is not None:
-            found = "columns" if statement.columns or statement.watermark else "LIKE" if statement.like else "TEMPORARY"
-            problem = f"CREATE TABLE AS with {found}"
+            other = "LIKE" if statement.like else "TEMPORARY"
+            problem = f"CREATE TABLE AS with {'columns' if statement.columns or statement.watermark else other}"
             raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
         plan = self._bound(statement.query)
-        columns = tuple(statements.ColumnOf(one.name, one.type, place=statement.place) for one in plan.schema)
+        columns = tuple(statements.ColumnOf(field.name, field.type, place=statement.place) for field in plan.schema)
         there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
         created = self._create_table(replace(statement, columns=columns, query=None))
         if there:  # IF NOT EXISTS
             return created
         return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
 
-    def _check(self, path: tuple[str, str, str], made: TableDefinition) -> None:
+    def _check(self, path: tuple[str, str, str], table: TableDefinition) -> None:
         """Bind its computed columns and its watermark, so that errors in them are reported now, with its options."""
-        if made.connector is None:  # to be completed by LIKE
-            resolution.relation(path, made, None)
+        if table.connector is None:  # to be completed by LIKE
+            resolution.relation(path, table, None)
         else:
-            check_table(path, made)
+            check_table(path, table)
 
     def _base(self, like: statements.LikeOf) -> TableDefinition:
         _, base = self._catalogs.find(like.source, like.place)
@@ -187,10 +187,10 @@ class StatementRunner:
         if statement.columns and len(statement.columns) != len(plan.schema):
             problem = f"{len(statement.columns)} names for {len(plan.schema)} columns"
             raise SqlError(problem, "name all of them, or none", self._text, statement.place)
-        if twice := next((one for one in statement.columns if statement.columns.count(one) > 1), None):
+        if twice := next((name for name in statement.columns if statement.columns.count(name) > 1), None):
             raise SqlError(f"a second column {twice!r}", "give it another name", self._text, statement.place)
-        made = self._view(statement, statement.columns, statement.comment, plan)
-        self._catalogs.create(statement.path, made, statement.temporary, statement.if_not_exists, statement.place)
+        view = self._view(statement, statement.columns, statement.comment, plan)
+        self._catalogs.create(statement.path, view, statement.temporary, statement.if_not_exists, statement.place)
         return done()
 
     def _query_of(self, statement: statements.CreateView | statements.AlterView) -> Relation:
@@ -243,13 +243,13 @@ class StatementRunner:
     def _rename(self, statement: statements.Rename) -> TableResult:
         if statement.if_exists and self._is_absent(statement.path):
             return done()
-        path, made = self._catalogs.find(statement.path, statement.place)
-        if statement.kind == "VIEW" and not isinstance(made, ViewDefinition):
+        path, definition = self._catalogs.find(statement.path, statement.place)
+        if statement.kind == "VIEW" and not isinstance(definition, ViewDefinition):
             raise SqlError(f"{path[-1]} is no view", "name a view, or write ALTER TABLE", self._text, statement.place)
         temporary = self._catalogs.is_temporary(path)
         target = statement.to if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
-        self._catalogs.create(target, made, temporary, False, statement.place)
-        self._catalogs.drop(path, type(made), temporary, False)
+        self._catalogs.create(target, definition, temporary, False, statement.place)
+        self._catalogs.drop(path, type(definition), temporary, False)
         return done()
 
     def _set_options(self, statement: statements.SetOptions) -> TableResult:
@@ -263,9 +263,9 @@ class StatementRunner:
         if statement.if_exists and self._is_absent(statement.path):
             return done()
         path, table = self._table(statement.path, statement)
-        made = altered(table, statement, self._text)
-        self._check(path, made)
-        self._catalogs.replace(path, made)
+        new_table = altered(table, statement, self._text)
+        self._check(path, new_table)
+        self._catalogs.replace(path, new_table)
         return done()
 
     def _is_absent(self, parts: statements.Path) -> bool:
@@ -279,10 +279,10 @@ class StatementRunner:
     def _table(
         self, parts: statements.Path, statement: statements.Statement
     ) -> tuple[tuple[str, str, str], TableDefinition]:
-        path, found = self._catalogs.find(parts, statement.place)
-        if isinstance(found, ViewDefinition):
+        path, definition = self._catalogs.find(parts, statement.place)
+        if isinstance(definition, ViewDefinition):
             raise SqlError(f"{path[-1]} is a view", "name a table", self._text, statement.place)
-        return path, found
+        return path, definition
 
     def _use(self, statement: statements.Use) -> TableResult:
         self._catalogs.use(statement.kind, statement.path, statement.place)
@@ -300,11 +300,11 @@ class StatementRunner:
 
     def _reset(self, statement: statements.ResetOption) -> TableResult:
         config = self._context.config
-        given = self._context.initial_options
+        initial = self._context.initial_options
         for key in [statement.key] if statement.key is not None else list(config.to_dict()):
             config.remove_config(key)
-            if key in given:
-                config.set_string(key, given[key])
+            if key in initial:
+                config.set_string(key, initial[key])
         return done()
 
 
