@@ -229,7 +229,7 @@ class Estimates:
 
     def _unnest(self, plan: Unnest) -> Estimate:
         below = self.of(plan.input)
-        return replace(below, columns=_wider(tuple(below.columns[index] for index in plan.kept), plan))
+        return replace(below, columns=_wider(tuple(below.columns[index] for index in plan.row_columns), plan))
 
     def _written_join(self, plan: Join) -> Estimate:
         condition = equalities(plan)

@@ -59,7 +59,7 @@ def translate_unnest(translation: Translation, plan: Unnest) -> StreamBuilder:
     """Pair each row with the elements of a collection."""
     is_multiset = plan.collection.type.root is Root.MULTISET
     factory = Factory(
-        UnnestOperator, plan.collection, plan.kept, plan.is_left, is_multiset, plan.has_ordinality,
+        UnnestOperator, plan.collection, plan.row_columns, plan.is_left, is_multiset, plan.has_ordinality,
         arrow_schema(plan.schema), translation.session,
     )  # fmt: skip
     return _add_operator(translation, plan, plan.input, "Correlate", factory)

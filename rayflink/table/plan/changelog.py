@@ -137,11 +137,11 @@ class ChangelogModes:
     def _rise(self, step: Step) -> Change:
         known = self._changes.get(step)
         if known is None:
-            given = [self._rise(one) for one in step.inputs]
-            for one, changes in zip(step.inputs, given, strict=True):
+            input_changes = [self._rise(below) for below in step.inputs]
+            for below, changes in zip(step.inputs, input_changes, strict=True):
                 if refused := changes & ~step.takes_changes():
-                    raise _refusal(step, one, refused)
-            known = self._changes[step] = step.gives_changes(given)
+                    raise _refusal(step, below, refused)
+            known = self._changes[step] = step.gives_changes(input_changes)
         return known
 
     def can_give_before(self, step: Step) -> bool:
@@ -159,8 +159,8 @@ class ChangelogModes:
             problem = f"{step.explain_line()} gives updates without the row before, which is asked for"
             raise SqlError(problem, step.instead, "", step.place)
         self._before[step] = is_wanted
-        for one in step.inputs:
-            self.ask(one, step.requires_update_before(is_wanted))
+        for below in step.inputs:
+            self.ask(below, step.requires_update_before(is_wanted))
 
 
 def changelog_modes(roots: Sequence[Step]) -> ChangelogModes:

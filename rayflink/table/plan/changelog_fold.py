@@ -24,20 +24,20 @@ def materialized(changes: Iterable[Row]) -> list[tuple[Any, ...]]:
     Raises:
         SqlError: a row is taken back that is not there.
     """
-    found: list[tuple[Any, ...] | None] = []
+    rows: list[tuple[Any, ...] | None] = []
     places: dict[str, list[int]] = {}
     for row in changes:
         values = tuple(row)
         if row._is_accumulate_msg():
-            places.setdefault(repr(values), []).append(len(found))
-            found.append(values)
+            places.setdefault(repr(values), []).append(len(rows))
+            rows.append(values)
             continue
         there = places.get(repr(values))
         if not there:
             remedy = "a row is taken back with the values that it was given with, behind it, in the same subtask"
             raise SqlError(f"{row.get_row_kind()} {values}, and there is no such row", remedy)
-        found[there.pop()] = None
-    return [one for one in found if one is not None]
+        rows[there.pop()] = None
+    return [row for row in rows if row is not None]
 
 
 __all__ = ["materialized"]

@@ -40,12 +40,12 @@ class ShownPlan:
 
     def of(self, plan: Relation) -> ShownStep:
         """Return the last step of a plan."""
-        found = self._known.get(plan)
-        if found is None:
-            found = self._step(plan)
+        step = self._known.get(plan)
+        if step is None:
+            step = self._step(plan)
             if self.reuses(plan):
-                self._known[plan] = found
-        return found
+                self._known[plan] = step
+        return step
 
     def _step(self, plan: Relation) -> ShownStep:
         node = node_of(plan)
@@ -101,15 +101,15 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
     return f"Calc(select=[{', '.join(shown)}]{where})", below
 
 
-def _exchanged(plan: Relation, at: int, below: ShownStep) -> ShownStep:
+def _exchanged(plan: Relation, input_index: int, below: ShownStep) -> ShownStep:
     """Return the step, and how its rows are partitioned to the subtasks of the next."""
-    if isinstance(plan, BroadcastJoin) and plan.small == at:
+    if isinstance(plan, BroadcastJoin) and plan.small == input_index:
         return ShownStep("Exchange(distribution=[broadcast])", below.relation, (below,))
-    distribution = plan.required_distribution(at)
+    distribution = plan.required_distribution(input_index)
     if distribution is None:
         return below
-    names = plan.inputs[at].names
-    how = f"hash[{', '.join(names[one] for one in distribution)}]" if distribution else "single"
+    names = plan.inputs[input_index].names
+    how = f"hash[{', '.join(names[column] for column in distribution)}]" if distribution else "single"
     return ShownStep(f"Exchange(distribution=[{how}])", below.relation, (below,))
 
 
@@ -132,15 +132,15 @@ def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reus
     blocks: list[str] = []
     shown: set[int] = set()
 
-    def add_lines(one: ShownStep, lines: list[str], before: str, bar: str) -> None:
-        number = numbers.get(id(one))
-        if number is not None and id(one) in shown:
+    def add_lines(step: ShownStep, lines: list[str], before: str, bar: str) -> None:
+        number = numbers.get(id(step))
+        if number is not None and id(step) in shown:
             lines.append(f"{before}Reused(reference_id=[{number}])")
             return
-        shown.add(id(one))
-        lines.append(f"{before}{line(one)}{'' if number is None else f'(reuse_id=[{number}])'}")
-        for at, below in enumerate(one.inputs):
-            last = at == len(one.inputs) - 1
+        shown.add(id(step))
+        lines.append(f"{before}{line(step)}{'' if number is None else f'(reuse_id=[{number}])'}")
+        for index, below in enumerate(step.inputs):
+            last = index == len(step.inputs) - 1
             add_lines(below, lines, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
 
     def block(root: ShownStep) -> None:
@@ -148,9 +148,9 @@ def tree_text(roots: Sequence[ShownStep], line: Callable[[ShownStep], str], reus
         add_lines(root, lines, "", "")
         blocks.append("\n".join(lines))
 
-    for one in _of_several(roots) if reuse else ():
-        if id(one) not in shown:
-            block(one)
+    for step in _of_several(roots) if reuse else ():
+        if id(step) not in shown:
+            block(step)
     for root in roots:
         block(root)
     return "\n\n".join(blocks)
@@ -161,33 +161,33 @@ def _reused(roots: Sequence[ShownStep]) -> dict[int, int]:
     uses: dict[int, int] = {}
     order: list[ShownStep] = []
 
-    def visit(one: ShownStep) -> None:
-        uses[id(one)] = uses.get(id(one), 0) + 1
-        if uses[id(one)] == 1:
-            order.append(one)
-            for below in one.inputs:
+    def visit(step: ShownStep) -> None:
+        uses[id(step)] = uses.get(id(step), 0) + 1
+        if uses[id(step)] == 1:
+            order.append(step)
+            for below in step.inputs:
                 visit(below)
 
     for root in roots:
         visit(root)
-    return {id(one): number for number, one in enumerate((one for one in order if uses[id(one)] > 1), 1)}
+    return {id(step): number for number, step in enumerate((step for step in order if uses[id(step)] > 1), 1)}
 
 
 def _of_several(roots: Sequence[ShownStep]) -> list[ShownStep]:
     """Return the largest steps that several of the plans have in common."""
     owner: dict[int, int] = {}
-    found: dict[int, ShownStep] = {}
+    common_steps: dict[int, ShownStep] = {}
 
-    def visit(one: ShownStep, root: int) -> None:
-        if owner.setdefault(id(one), root) != root:
-            found.setdefault(id(one), one)
+    def visit(step: ShownStep, root: int) -> None:
+        if owner.setdefault(id(step), root) != root:
+            common_steps.setdefault(id(step), step)
             return
-        for below in one.inputs:
+        for below in step.inputs:
             visit(below, root)
 
-    for at, root in enumerate(roots):
-        visit(root, at)
-    return list(found.values())
+    for index, root in enumerate(roots):
+        visit(root, index)
+    return list(common_steps.values())
 
 
 __all__ = ["ShownPlan", "ShownStep", "calc_text", "tree_text"]

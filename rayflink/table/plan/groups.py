@@ -66,7 +66,7 @@ class GroupAggregate(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.grouping
 
     def takes_changes(self) -> Change:
@@ -115,7 +115,7 @@ class GroupAggregate(Relation):
 
     def explain_line(self) -> str:
         names = self.input.names
-        keys = [names[at] for at in self.grouping]
+        keys = [names[index] for index in self.grouping]
         results = zip(self.calls, self.names[len(keys) :], strict=True)
         shown = keys + [f"{call.describe(names)} AS {name}" for call, name in results]
         grouped = f"groupBy=[{', '.join(keys)}], " if keys else ""

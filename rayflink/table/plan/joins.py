@@ -55,10 +55,10 @@ class _OnTwo(Relation):
 
     def _describe_condition(self, condition: Expr) -> str:
         """Return a condition with the names that columns have in the result, where both sides are in it."""
-        names = [one.name for one in joined_schema(self.left.schema, self.right.schema, JoinKind.INNER)]
+        names = [attribute.name for attribute in joined_schema(self.left.schema, self.right.schema, JoinKind.INNER)]
 
-        def named(one: Expr) -> Expr:
-            return replace(one, name=names[one.index]) if isinstance(one, Column) else one
+        def named(part: Expr) -> Expr:
+            return replace(part, name=names[part.index]) if isinstance(part, Column) else part
 
         return str(condition.mapped(named))
 
@@ -122,14 +122,14 @@ class KeyedJoin(_OnTwo):
     def exprs_of_rows(self) -> tuple[Expr, ...]:
         return () if self.condition is None else (self.condition,)
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
-        return (self.keys.left, self.keys.right)[at]
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
+        return (self.keys.left, self.keys.right)[input_index]
 
     def _shown(self) -> list[str]:
         left, right = self.left.names, self.right.names
         sign = {False: "=", True: "IS NOT DISTINCT FROM"}
         pairs = zip(self.keys.left, self.keys.right, self.keys.nulls_match, strict=True)
-        where = [f"{left[one]} {sign[nulls]} {right[other]}" for one, other, nulls in pairs]
+        where = [f"{left[left_key]} {sign[nulls]} {right[right_key]}" for left_key, right_key, nulls in pairs]
         where += [self._describe_condition(self.condition)] if self.condition is not None else []
         shown = [f"where=[{' AND '.join(where)}]"] if where else []
         return [f"joinType=[{self.kind.value}]", *shown, f"select=[{', '.join(self.names)}]"]
@@ -148,7 +148,7 @@ class BroadcastJoin(KeyedJoin):
 
     small: int
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return None
 
     def explain_line(self) -> str:
@@ -217,9 +217,9 @@ class WindowJoin(KeyedJoin):
     left_bounds: tuple[int, int]
     right_bounds: tuple[int, int]
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         """Distribute by the keys, else by the end of the windows."""
-        return super().required_distribution(at) or ((self.left_bounds, self.right_bounds)[at][1],)
+        return super().required_distribution(input_index) or ((self.left_bounds, self.right_bounds)[input_index][1],)
 
     def explain_line(self) -> str:
         return f"WindowJoin(window=[{self.windowing.describe_without_time()}], {', '.join(self._shown())})"
@@ -248,10 +248,11 @@ class IntervalJoin(KeyedJoin):
     interval: Interval
 
     def explain_line(self) -> str:
-        one = self.interval
-        times = f"leftTimeIndex={self.left.names[one.left]}, rightTimeIndex={self.right.names[one.right]}"
-        bounds = f"lowerBound={one.lower_ms}, upperBound={one.upper_ms}, isRowTime={str(one.is_event_time).lower()}"
-        return f"IntervalJoin(interval=[{bounds}, {times}], {', '.join(self._shown())})"
+        interval = self.interval
+        times = f"leftTimeIndex={self.left.names[interval.left]}, rightTimeIndex={self.right.names[interval.right]}"
+        bounds = f"lowerBound={interval.lower_ms}, upperBound={interval.upper_ms}"
+        is_row_time = str(interval.is_event_time).lower()
+        return f"IntervalJoin(interval=[{bounds}, isRowTime={is_row_time}, {times}], {', '.join(self._shown())})"
 
 
 def is_true(expr: Expr) -> bool:
@@ -264,16 +265,16 @@ def joined_schema(left: Schema, right: Schema, kind: JoinKind) -> Schema:
     if kind.is_of_left:
         return left
     names: set[str] = set()
-    found: list[Attribute] = []
+    attributes: list[Attribute] = []
     for side, may_miss in ((left, kind.keeps_right), (right, kind.keeps_left)):
-        for one in side:
-            number, name = 0, one.name
+        for attribute in side:
+            number, name = 0, attribute.name
             while name in names:
-                name, number = f"{one.name}{number}", number + 1
+                name, number = f"{attribute.name}{number}", number + 1
             names.add(name)
-            given = Attribute(name, one.type.nullable()) if may_miss else replace(one, name=name)
-            found.append(given)
-    return tuple(found)
+            result = Attribute(name, attribute.type.nullable()) if may_miss else replace(attribute, name=name)
+            attributes.append(result)
+    return tuple(attributes)
 
 
 __all__ = [

@@ -36,43 +36,49 @@ from .typed import Column, Expr
 from .upserts import ChangelogNormalize, UpsertMaterialize
 
 
-def lineage(relation: Relation, at: int) -> str:
+def lineage(relation: Relation, index: int) -> str:
     """Return a column of a relation, over the columns of the tables below it."""
-    node, name = node_of(relation), relation.schema[at].name
+    node, name = node_of(relation), relation.schema[index].name
     match node:
         case Project():
-            return _expression(node.exprs[at], node.input)
+            return _expression(node.exprs[index], node.input)
         case Filter() | WatermarkAssigner() | Sort() | ChangelogNormalize() | UpsertMaterialize():
-            return lineage(node.input, at)
-        case WindowTable() if at >= len(node.input.schema):
+            return lineage(node.input, index)
+        case WindowTable() if index >= len(node.input.schema):
             time = lineage(node.input, node.windowing.time)
-            return _bound(node, at, f"{node.windowing.describe_without_time()} by {time}")
+            return _bound(node, index, f"{node.windowing.describe_without_time()} by {time}")
         case WindowTable():
-            return lineage(node.input, at)
+            return lineage(node.input, index)
         case Rank():
-            return lineage(node.input, at) if at < len(node.input.schema) else name
+            return lineage(node.input, index) if index < len(node.input.schema) else name
         case OverAggregate():
-            return lineage(node.input, at) if at < node.width else _of_over(node, at)
+            return lineage(node.input, index) if index < node.width else _of_over(node, index)
         case MatchRecognize():
             return (
-                lineage(node.input, node.row_columns[at]) if at < len(node.row_columns) else f"{name} of {node.pattern}"
+                lineage(node.input, node.row_columns[index])
+                if index < len(node.row_columns)
+                else f"{name} of {node.pattern}"
             )
         case Unnest():
-            kept = node.kept
+            columns = node.row_columns
             element = _expression(node.collection, node.input)
-            return lineage(node.input, kept[at]) if at < len(kept) else f"part {at - len(kept)} of {element}"
+            return (
+                lineage(node.input, columns[index])
+                if index < len(columns)
+                else f"part {index - len(columns)} of {element}"
+            )
         case LookupJoin():
             width, table = node.width, ".".join(node.table.known_path)
-            return lineage(node.input, at) if at < width else f"{node.exprs[at - width]} of {table}"
+            return lineage(node.input, index) if index < width else f"{node.exprs[index - width]} of {table}"
         case GroupAggregate():
-            return _of_groups(node, at)
+            return _of_groups(node, index)
         case WindowAggregate():
-            return _of_aggregate(node, at)
+            return _of_aggregate(node, index)
         case Union():
-            return " or ".join(dict.fromkeys(lineage(source, at) for source in node.sources))
+            return " or ".join(dict.fromkeys(lineage(source, index) for source in node.sources))
         case Join() | KeyedJoin():
             width = node.width
-            return lineage(node.left, at) if at < width else lineage(node.right, at - width)
+            return lineage(node.left, index) if index < width else lineage(node.right, index - width)
         case Scan() | Values() | ToChangelog() | FromChangelog() | Sink():
             return name
         case _:
@@ -80,20 +86,20 @@ def lineage(relation: Relation, at: int) -> str:
 
 
 def _expression(expr: Expr, below: Relation) -> str:
-    def named(one: Expr) -> Expr:
-        return replace(one, name=lineage(below, one.index)) if isinstance(one, Column) else one
+    def named(part: Expr) -> Expr:
+        return replace(part, name=lineage(below, part.index)) if isinstance(part, Column) else part
 
     return str(expr.mapped(named))
 
 
-def _of_groups(relation: GroupAggregate, at: int) -> str:
-    if at < len(relation.grouping):
-        return lineage(relation.input, relation.grouping[at])
-    return relation.calls[at - len(relation.grouping)].describe(_all_lineages(relation.input))
+def _of_groups(relation: GroupAggregate, index: int) -> str:
+    if index < len(relation.grouping):
+        return lineage(relation.input, relation.grouping[index])
+    return relation.calls[index - len(relation.grouping)].describe(_all_lineages(relation.input))
 
 
 def _all_lineages(relation: Relation) -> list[str]:
-    return [lineage(relation, at) for at in range(len(relation.schema))]
+    return [lineage(relation, index) for index in range(len(relation.schema))]
 
 
 def groups_of(relation: GroupAggregate) -> str:
@@ -115,13 +121,13 @@ def over_of(relation: OverAggregate) -> str:
     return f"{relation.frame} by {all_of(below, relation.partition) or 'nothing'} ordered by {order or 'nothing'}"
 
 
-def _of_aggregate(relation: WindowAggregate, at: int) -> str:
-    number = at - len(relation.grouping)
+def _of_aggregate(relation: WindowAggregate, index: int) -> str:
+    number = index - len(relation.grouping)
     if number < 0:
-        return lineage(relation.input, relation.grouping[at])
+        return lineage(relation.input, relation.grouping[index])
     if number < len(relation.calls):
         return relation.calls[number].describe(_all_lineages(relation.input))
-    return _bound(relation, at, windows_of(relation))
+    return _bound(relation, index, windows_of(relation))
 
 
 def windows_of(relation: WindowAggregate) -> str:
@@ -129,7 +135,7 @@ def windows_of(relation: WindowAggregate) -> str:
     if relation.windowing is not None:
         return f"{relation.windowing.describe_without_time()} by {lineage(relation.input, relation.windowing.time)}"
     assert relation.bounds is not None
-    start, end = (lineage(relation.input, at).partition("(") for at in relation.bounds)
+    start, end = (lineage(relation.input, index).partition("(") for index in relation.bounds)
     return start[2].removesuffix(")") if start[2] == end[2] else "".join((*start, *end))
 
 
@@ -140,7 +146,7 @@ def _bound(relation: Relation, column: int, windows: str) -> str:
 
 def all_of(relation: Relation, columns: Iterable[int]) -> str:
     """Several columns."""
-    return ", ".join(lineage(relation, at) for at in columns)
+    return ", ".join(lineage(relation, index) for index in columns)
 
 
 def aggregation_of(relation: WindowAggregate) -> str:

@@ -62,7 +62,7 @@ class Windowing:
         if self.kind is WindowKind.SESSION:
             parts.append(f"gap=[{length_text(self.size_ms)}]")
             if self.partition:
-                parts.append(f"partition keys=[{', '.join(names[at] for at in self.partition)}]")
+                parts.append(f"partition keys=[{', '.join(names[index] for index in self.partition)}]")
         elif self.kind is WindowKind.TUMBLE:
             parts.append(f"size=[{length_text(self.size_ms)}]")
         elif self.kind is WindowKind.HOP:
@@ -148,17 +148,17 @@ class Relation:
     @property
     def names(self) -> list[str]:
         """Return the names of the columns."""
-        return [one.name for one in self.schema]
+        return [attribute.name for attribute in self.schema]
 
     def walk(self) -> Iterator[Relation]:
         """Yield the relation and all relations below it."""
         yield self
-        for one in self.inputs:
-            yield from one.walk()
+        for relation in self.inputs:
+            yield from relation.walk()
 
     def mapped(self, change: Callable[[Relation], Relation]) -> Relation:
         """Return the tree with each relation replaced by `change` of it, inputs first."""
-        inputs = tuple(one.mapped(change) for one in self.inputs)
+        inputs = tuple(relation.mapped(change) for relation in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
 
@@ -174,10 +174,10 @@ class Relation:
     @property
     def is_repeatable(self) -> bool:
         """Return whether its rows are the same each time, apart from clocks: then two uses may be computed once."""
-        calls = (call for one in self.walk() for expr in one.exprs_of_rows for call in expr.walk())
-        return all(one.function.is_deterministic or one.function.is_clock for one in calls if isinstance(one, Call))
+        calls = (call for relation in self.walk() for expr in relation.exprs_of_rows for call in expr.walk())
+        return all(call.function.is_deterministic or call.function.is_clock for call in calls if isinstance(call, Call))
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         """Return the numbers of the columns by which the rows of an input must be partitioned to subtasks.
 
         The result is () if one subtask must receive all rows, and None if rows may stay where they are.
@@ -235,10 +235,10 @@ class _OfEachRow(Relation):
         return Change.ALL
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
-        found = Change.NONE
-        for one in inputs:
-            found |= one
-        return found
+        changes = Change.NONE
+        for change in inputs:
+            changes |= change
+        return changes
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,9 @@ class Project(_OnOne, _OfEachRow):
     def describe_columns(self) -> list[str]:
         """Return its columns, as plans show them."""
         pairs = zip(self.exprs, self.schema, strict=True)
-        return [str(expr) if str(expr) == one.name else f"{expr} AS {one.name}" for expr, one in pairs]
+        return [
+            str(expr) if str(expr) == attribute.name else f"{expr} AS {attribute.name}" for expr, attribute in pairs
+        ]
 
     def explain_line(self) -> str:
         return f"Project(select=[{', '.join(self.describe_columns())}])"
@@ -363,7 +365,7 @@ class WindowTable(_OnOne):
     def explain_line(self) -> str:
         return f"WindowTableFunction(window=[{self.windowing.describe(self.input.names)}])"
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.windowing.partition if self.windowing.kind is WindowKind.SESSION else None
 
 
@@ -371,16 +373,16 @@ class WindowTable(_OnOne):
 class Unnest(_OnOne, _OfEachRow):
     """Each row beside the elements of a collection; of a table function the rows that it gives.
 
-    The columns are those of `kept`, then one for each part of an element, then its number from 1 with `has_ordinality`.
+    The columns are `row_columns`, then one for each part of an element, then its number from 1 with `has_ordinality`.
 
     Args:
         collection: an array, a map or a multiset; fields of elements that are rows are parts.
-        kept: numbers of columns of the input.
+        row_columns: numbers of columns of the input.
         is_left: a row without elements stands beside nulls.
     """
 
     collection: Expr
-    kept: tuple[int, ...]
+    row_columns: tuple[int, ...]
     is_left: bool = False
     has_ordinality: bool = False
 
@@ -420,7 +422,7 @@ class AggregateCall:
 
     def describe(self, names: Sequence[str]) -> str:
         """Return the call as EXPLAIN shows it."""
-        arguments = ", ".join(names[at] for at in self.arguments) or "*"
+        arguments = ", ".join(names[index] for index in self.arguments) or "*"
         filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
         return f"{self.name}({'DISTINCT ' if self.distinct else ''}{arguments}){filtered}"
 
@@ -478,7 +480,7 @@ class WindowAggregate(_OnOne):
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
         return Change.INSERT if self.emission is None else Change.INSERT | Change.UPDATE
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.grouping
 
     @property
@@ -494,7 +496,7 @@ class WindowAggregate(_OnOne):
 
     def explain_line(self) -> str:
         names = self.input.names
-        parts = [f"groupBy=[{', '.join(names[at] for at in self.grouping)}]"] if self.grouping else []
+        parts = [f"groupBy=[{', '.join(names[index] for index in self.grouping)}]"] if self.grouping else []
         if self.windowing is not None:
             parts.append(f"window=[{self.windowing.describe(names)}]")
         elif self.bounds is not None:
@@ -503,7 +505,7 @@ class WindowAggregate(_OnOne):
             parts.append(f"partialFinalType=[{self.partial_final.value}]")
         results = zip(self.calls, self.schema[len(self.grouping) :], strict=False)
         calls = [f"{call.describe(names)} AS {column.name}" for call, column in results]
-        shown = [names[at] for at in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
+        shown = [names[index] for index in self.grouping] + calls + self.names[len(self.grouping) + len(self.calls) :]
         emitted = f", emit=[{self.emission}]" if self.emission is not None else ""
         return f"WindowAggregate({', '.join(parts)}, select=[{', '.join(shown)}]{emitted})"
 
@@ -539,7 +541,7 @@ class Sort(_OnOne):
     offset: int = 0
     limit: int | None = None
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return ()
 
     @property
@@ -558,9 +560,9 @@ class Sort(_OnOne):
 def order_text(names: Sequence[str], keys: Sequence[tuple[int, bool, bool]]) -> str:
     """Return an order as plans show it; the place of nulls is shown where it is not the default."""
     described = []
-    for at, down, nulls_first in keys:
+    for index, down, nulls_first in keys:
         nulls = "" if nulls_first is not down else f" NULLS {'FIRST' if nulls_first else 'LAST'}"
-        described.append(f"{names[at]} {'DESC' if down else 'ASC'}{nulls}")
+        described.append(f"{names[index]} {'DESC' if down else 'ASC'}{nulls}")
     return ", ".join(described)
 
 

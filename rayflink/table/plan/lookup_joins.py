@@ -133,7 +133,7 @@ class LookupJoin(Relation):
         """Return the number of columns of the input."""
         return len(self.input.schema)
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         """Distribute by the keys that are columns, where the hint asks for it."""
         columns = tuple(key.value.index for key in self.keys if isinstance(key.value, Column))
         return columns if self.hint.is_shuffled and columns else None

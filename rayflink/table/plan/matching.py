@@ -183,7 +183,7 @@ class MatchRecognize(Relation):
     def with_exprs(self, change: Callable[[Expr], Expr]) -> Relation:
         return replace(self, definitions=tuple(item.mapped(change) for item in self.definitions))
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.partition
 
     @property

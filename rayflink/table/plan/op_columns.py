@@ -62,10 +62,10 @@ class FromChangelog(_OnOne):
     op: int
 
     def gives_changes(self, inputs: Sequence[Change]) -> Change:
-        found = Change.NONE
+        changes = Change.NONE
         for _, kind in self.codes:
-            found |= _CHANGES[kind]
-        return found
+            changes |= _CHANGES[kind]
+        return changes
 
     def explain_line(self) -> str:
         op = self.input.names[self.op]

@@ -99,7 +99,7 @@ class OverAggregate(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.partition
 
     @property

@@ -9,12 +9,12 @@ def plan_text(relation: Relation, indent: int = 0) -> str:
     """Return a plan as Flink prints it: what gives the result first."""
     lines: list[str] = []
 
-    def add_lines(one: Relation, before: str, bar: str) -> None:
-        is_shown = one.view and not (isinstance(one, Scan) and one.known_path == one.view)
-        shown = f" of view {'.'.join(one.view)}" if is_shown else ""
-        lines.append(f"{before}{one.explain_line()}{shown}")
-        for at, below in enumerate(one.inputs):
-            last = at == len(one.inputs) - 1
+    def add_lines(node: Relation, before: str, bar: str) -> None:
+        is_shown = node.view and not (isinstance(node, Scan) and node.known_path == node.view)
+        shown = f" of view {'.'.join(node.view)}" if is_shown else ""
+        lines.append(f"{before}{node.explain_line()}{shown}")
+        for index, below in enumerate(node.inputs):
+            last = index == len(node.inputs) - 1
             add_lines(below, f"{bar}{'+- ' if last else ':- '}", f"{bar}{'   ' if last else ':  '}")
 
     add_lines(relation, "", "")

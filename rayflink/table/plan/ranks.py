@@ -57,7 +57,7 @@ class Rank(Relation):
     def requires_update_before(self, is_wanted: bool) -> bool:
         return self.is_top or super().requires_update_before(is_wanted)
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.partition
 
     def explain_line(self) -> str:
@@ -67,7 +67,7 @@ class Rank(Relation):
         end = "" if self.last is None else f", rankEnd={self.last}"
         parts = ["rankType=[ROW_NUMBER]", f"rankRange=[rankStart={self.first}{end}]"]
         if partition:
-            parts.append(f"partitionBy=[{', '.join(self.names[at] for at in partition)}]")
+            parts.append(f"partitionBy=[{', '.join(self.names[index] for index in partition)}]")
         return [*parts, f"orderBy=[{order_text(self.names, self.keys)}]", f"select=[{', '.join(self.names)}]"]
 
 
@@ -90,7 +90,7 @@ class Deduplicate(Rank):
         return self.input.schema[self.keys[0][0]].is_event_time
 
     def explain_line(self) -> str:
-        key = ", ".join(self.names[at] for at in self.partition)
+        key = ", ".join(self.names[index] for index in self.partition)
         order = "ROWTIME" if self.is_event_time else "PROCTIME"
         return f"Deduplicate(keep=[{'Last' if self.keeps_last else 'First'}Row], key=[{key}], order=[{order}])"
 
@@ -112,17 +112,17 @@ class WindowRank(Rank):
     @property
     def others(self) -> tuple[int, ...]:
         """Return columns of the partition without the bounds."""
-        return tuple(at for at in self.partition if at not in self.bounds)
+        return tuple(index for index in self.partition if index not in self.bounds)
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.others
 
     def explain_line(self) -> str:
-        start, end = (self.names[at] for at in self.bounds)
+        start, end = (self.names[index] for index in self.bounds)
         window = f"window=[win_start=[{start}], win_end=[{end}]]"
         if not self.is_deduplicated:
             return f"WindowRank({', '.join([window, *self._parts(self.others)])})"
-        keys = f", partitionKeys=[{', '.join(self.names[at] for at in self.others)}]" if self.others else ""
+        keys = f", partitionKeys=[{', '.join(self.names[index] for index in self.others)}]" if self.others else ""
         keep = f"keep=[{'LastRow' if self.newest_first else 'FirstRow'}]"
         return f"WindowDeduplicate({window}, {keep}{keys}, orderKey=[{self.names[self.keys[0][0]]}], order=[ROWTIME])"
 

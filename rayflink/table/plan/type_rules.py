@@ -66,14 +66,14 @@ def _decimal_sum(a: DataType, b: DataType) -> DataType:
 def _numeric(left: DataType, right: DataType, of_decimals: object) -> DataType:
     assert callable(of_decimals)
     nullable = left.is_nullable or right.is_nullable
-    found: DataType
+    result: DataType
     if left.is_integer and right.is_integer:
-        found = max(left, right, key=lambda one: INTEGERS.index(one.root))
+        result = max(left, right, key=lambda kind: INTEGERS.index(kind.root))
     elif left.is_exact and right.is_exact:
-        found = of_decimals(as_decimal(left), as_decimal(right))
+        result = of_decimals(as_decimal(left), as_decimal(right))
     else:
-        found = _approximate(left, right)
-    return found.as_nullable(nullable)
+        result = _approximate(left, right)
+    return result.as_nullable(nullable)
 
 
 def _approximate(left: DataType, right: DataType) -> DataType:
@@ -87,15 +87,15 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     >>> common_type([DataTypes.INT().not_null(), DataTypes.DECIMAL(4, 2)])
     DECIMAL(12, 2)
     """
-    found: DataType | None = None
+    common: DataType | None = None
     for kind in types:
-        if found is None:
-            found = kind
+        if common is None:
+            common = kind
             continue
-        found = _common(found, kind)
-        if found is None:
+        common = _common(common, kind)
+        if common is None:
             return None
-    return found
+    return common
 
 
 def _common(left: DataType, right: DataType) -> DataType | None:
@@ -104,16 +104,16 @@ def _common(left: DataType, right: DataType) -> DataType | None:
         return (right if left.root is Root.NULL else left).nullable()
     if left.as_nullable(True) == right.as_nullable(True):
         return left.as_nullable(nullable)
-    found = _common_number(left, right) or _common_text(left, right) or _common_time(left, right)
-    found = found or _common_nested(left, right)
-    return None if found is None else found.as_nullable(nullable)
+    common = _common_number(left, right) or _common_text(left, right) or _common_time(left, right)
+    common = common or _common_nested(left, right)
+    return None if common is None else common.as_nullable(nullable)
 
 
 def _common_number(left: DataType, right: DataType) -> DataType | None:
     if not (left.is_numeric and right.is_numeric):
         return None
     if left.is_integer and right.is_integer:
-        return max(left, right, key=lambda one: INTEGERS.index(one.root))
+        return max(left, right, key=lambda kind: INTEGERS.index(kind.root))
     if left.is_exact and right.is_exact:
         a, b = as_decimal(left), as_decimal(right)
         scale = max(a.scale, b.scale)
@@ -176,24 +176,24 @@ def are_comparable(left: DataType, right: DataType) -> bool:
     return (left.is_text and right.root in times) or (right.is_text and left.root in times)
 
 
-def widens(found: DataType, wanted: DataType) -> bool:
+def widens(source: DataType, wanted: DataType) -> bool:
     """Return whether a value may stand where another type is wanted without a CAST, as in Flink's INSERT."""
-    if found.root is Root.NULL or found.as_nullable(True) == wanted.as_nullable(True):
+    if source.root is Root.NULL or source.as_nullable(True) == wanted.as_nullable(True):
         return True
-    if found.is_numeric and wanted.is_numeric:
+    if source.is_numeric and wanted.is_numeric:
         return True
-    if (found.is_text and wanted.is_text) or (found.is_bytes and wanted.is_bytes):
+    if (source.is_text and wanted.is_text) or (source.is_bytes and wanted.is_bytes):
         return True
-    if found.root is wanted.root and found.items:
-        return all(widens(a, b) for a, b in zip(found.items, wanted.items, strict=True))
-    if found.root is wanted.root is Root.ROW:
-        return len(found.fields) == len(wanted.fields) and all(
-            widens(a.type, b.type) for a, b in zip(found.fields, wanted.fields, strict=True)
+    if source.root is wanted.root and source.items:
+        return all(widens(a, b) for a, b in zip(source.items, wanted.items, strict=True))
+    if source.root is wanted.root is Root.ROW:
+        return len(source.fields) == len(wanted.fields) and all(
+            widens(a.type, b.type) for a, b in zip(source.fields, wanted.fields, strict=True)
         )
-    if found.root is wanted.root:
+    if source.root is wanted.root:
         return True
     times = (Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
-    return found.root in times and wanted.root in times
+    return source.root in times and wanted.root in times
 
 
 TEXT = DataTypes.VARCHAR(MOST_LENGTH)

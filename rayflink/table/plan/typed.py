@@ -64,12 +64,12 @@ class Expr:
     def walk(self) -> Iterator[Expr]:
         """Yield the expression and all its parts."""
         yield self
-        for one in self.inputs:
-            yield from one.walk()
+        for operand in self.inputs:
+            yield from operand.walk()
 
     def mapped(self, change: Callable[[Expr], Expr]) -> Expr:
         """Return the tree with each expression replaced by `change` of it, operands first."""
-        inputs = tuple(one.mapped(change) for one in self.inputs)
+        inputs = tuple(operand.mapped(change) for operand in self.inputs)
         same = all(new is old for new, old in zip(inputs, self.inputs, strict=True))
         return change(self if same else self.with_inputs(inputs))
 
@@ -141,7 +141,9 @@ class Call(Expr):
     @cached_property
     def may_raise(self) -> bool:
         """Return whether some rows may be an error."""
-        return self.function.may_raise(self) or any(isinstance(one, Call) and one.may_raise for one in self.args)
+        return self.function.may_raise(self) or any(
+            isinstance(argument, Call) and argument.may_raise for argument in self.args
+        )
 
     def __str__(self) -> str:
         return self.function.describe(self)
@@ -173,14 +175,14 @@ class Arguments:
         rows: number of rows.
         call: the call itself, with the types of its arguments.
         session: settings of the query's session.
-        kept: results that calls over the same rows share; see `once`.
+        shared_results: what calls over the same rows share; see `once`.
     """
 
     values: Sequence[Values]
     rows: int
     call: Call
     session: Session
-    kept: dict[Any, Any] = field(default_factory=dict)
+    shared_results: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def result(self) -> pyarrow.DataType:
@@ -196,9 +198,9 @@ class Arguments:
             compute: computes the result.
         """
         key = about, id(values)
-        if key not in self.kept:
-            self.kept[key] = values, compute()  # an id is of one column as long as that is there
-        return self.kept[key][1]
+        if key not in self.shared_results:
+            self.shared_results[key] = values, compute()  # an id is of one column as long as that is there
+        return self.shared_results[key][1]
 
 
 @dataclass(frozen=True)
@@ -283,8 +285,8 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         if _FUNCTIONS.get(self.name) is self:
             return named, (self.name,)
-        given = {one.name: getattr(self, one.name) for one in fields(self)}  # one of the user's
-        return partial(Function, **given), ()
+        values = {member.name: getattr(self, member.name) for member in fields(self)}  # one of the user's
+        return partial(Function, **values), ()
 
 
 def _inner(expr: Expr) -> str:
@@ -310,7 +312,7 @@ class Evaluation:
     ) -> None:
         self.columns, self.rows, self.session, self._within = columns, rows, session, within
         self._known: dict[int, tuple[Expr, Values]] = {}
-        self._kept: dict[Any, Any] = {}
+        self._shared_results: dict[Any, Any] = {}
 
     def values(self, expr: Expr) -> Values:
         """Return a column, or one value for all rows.
@@ -323,11 +325,11 @@ class Evaluation:
         known = self._known.get(id(expr))
         if known is not None:
             return known[1]
-        found = self._taken_over(expr)
-        if found is None:
-            found = self._computed(expr)
-        self._known[id(expr)] = expr, found
-        return found
+        result = self._taken_over(expr)
+        if result is None:
+            result = self._computed(expr)
+        self._known[id(expr)] = expr, result
+        return result
 
     def _taken_over(self, expr: Expr) -> Values | None:
         """Return values that `within` has already computed, for these rows; None: it has not computed them."""
@@ -345,12 +347,12 @@ class Evaluation:
         """Return a column."""
         import pyarrow
 
-        found = self.values(expr)
-        if isinstance(found, pyarrow.Scalar):
-            found = pyarrow.repeat(found, self.rows)
-        if isinstance(found, pyarrow.ChunkedArray):
-            found = found.combine_chunks()
-        return found
+        values = self.values(expr)
+        if isinstance(values, pyarrow.Scalar):
+            values = pyarrow.repeat(values, self.rows)
+        if isinstance(values, pyarrow.ChunkedArray):
+            values = values.combine_chunks()
+        return values
 
     def among(self, mask: pyarrow.Array) -> Evaluation:
         """Return an evaluation of the rows for which the mask is true."""
@@ -365,7 +367,7 @@ class Evaluation:
             return function.lazily(expr, self)
         assert function.kernel is not None, function.name
         values = [self.values(arg) for arg in expr.args]
-        return function.kernel(Arguments(values, self.rows, expr, self.session, self._kept))
+        return function.kernel(Arguments(values, self.rows, expr, self.session, self._shared_results))
 
 
 class _Filtered(Sequence["pyarrow.Array"]):
@@ -428,7 +430,7 @@ def all_functions() -> list[Function]:
     from .. import functions  # which imports this module
 
     assert functions
-    return sorted(set(_FUNCTIONS.values()), key=lambda one: (one.family, one.name))
+    return sorted(set(_FUNCTIONS.values()), key=lambda function: (function.family, function.name))
 
 
 def known_names() -> list[str]:

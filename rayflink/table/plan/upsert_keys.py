@@ -146,16 +146,16 @@ def ensure_one_group(relation: Relation, wanted: Iterable[int]) -> None:
     Raises:
         SqlError: the key lacks a column of GROUP BY.
     """
-    asked, at = set(wanted), {number: number for number in range(len(relation.schema))}
+    asked, indices = set(wanted), {number: number for number in range(len(relation.schema))}
     groups = relation
     while isinstance(groups, (Project, Filter)):
         if isinstance(groups, Project):
-            exprs = [(number, _without_casts(groups.exprs[place])) for number, place in at.items()]
-            at = {number: expr.index for number, expr in exprs if isinstance(expr, Column)}
+            exprs = [(number, _without_casts(groups.exprs[place])) for number, place in indices.items()]
+            indices = {number: expr.index for number, expr in exprs if isinstance(expr, Column)}
         groups = groups.input
     if not asked or not isinstance(groups, GroupAggregate) or groups.is_whole or not groups.calls:
         return
-    missing = set(range(len(groups.grouping))) - {at[number] for number in asked if number in at}
+    missing = set(range(len(groups.grouping))) - {indices[number] for number in asked if number in indices}
     if missing:
         lacking = ", ".join(groups.names[number] for number in sorted(missing))
         problem = f"the key of the result is {', '.join(relation.names[number] for number in sorted(asked))}"

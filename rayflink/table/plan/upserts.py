@@ -30,7 +30,7 @@ class ChangelogNormalize(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.key
 
     def takes_changes(self) -> Change:
@@ -66,7 +66,7 @@ class UpsertMaterialize(Relation):
     def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
         return replace(self, input=inputs[0])
 
-    def required_distribution(self, at: int) -> tuple[int, ...] | None:
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
         return self.key
 
     def takes_changes(self) -> Change:

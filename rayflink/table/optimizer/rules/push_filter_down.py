@@ -96,7 +96,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
         case LookupJoin():
             return reads_only(condition, range(node.width))
         case Unnest():
-            return reads_only(condition, range(len(node.kept)))
+            return reads_only(condition, range(len(node.row_columns)))
         case Rank() | OverAggregate():
             return reads_only(condition, node.partition)
         case MatchRecognize():
@@ -125,7 +125,7 @@ def _over(relation: Relation, below: Relation, conditions: Sequence[Expr]) -> li
     if isinstance(relation, WindowAggregate | GroupAggregate):
         places = relation.grouping
     elif isinstance(relation, Unnest):
-        places = relation.kept
+        places = relation.row_columns
     elif isinstance(relation, MatchRecognize):
         places = relation.row_columns
 

@@ -41,13 +41,13 @@ def _narrowed(relation: Relation) -> Relation:
         return relation
     exprs = (*relation.exprs, *(step.condition for step in filters))
     needed = {column for expr in exprs for column in columns_of(expr)}
-    width = len(below.kept)
+    width = len(below.row_columns)
     indexes = [index for index in range(len(below.schema)) if index in needed or index >= width]
     if len(indexes) == len(below.schema):
         return relation
-    row_columns = tuple(below.kept[index] for index in indexes if index < width)
+    row_columns = tuple(below.row_columns[index] for index in indexes if index < width)
     schema = tuple(below.schema[index] for index in indexes)
-    new_input: Relation = _reading_less(replace(below, schema=schema, kept=row_columns))
+    new_input: Relation = _reading_less(replace(below, schema=schema, row_columns=row_columns))
     places = {index: number for number, index in enumerate(indexes)}
     for step in reversed(filters):
         new_input = Filter(new_input.schema, new_input, moved(step.condition, places), place=step.place)
@@ -57,11 +57,11 @@ def _narrowed(relation: Relation) -> Relation:
 def _reading_less(unnest: Unnest) -> Unnest:
     """Return the same over the columns that it reads alone."""
     below = unnest.input
-    read = sorted({*unnest.kept, *columns_of(unnest.collection)})
+    read = sorted({*unnest.row_columns, *columns_of(unnest.collection)})
     if not read or len(read) == len(below.schema):
         return unnest
     places = {index: number for number, index in enumerate(read)}
     columns = tuple(below.column(index) for index in read)
     input = Project(tuple(below.schema[index] for index in read), below, columns)
-    row_columns = tuple(places[index] for index in unnest.kept)
-    return replace(unnest, input=_narrowed(input), kept=row_columns, collection=moved(unnest.collection, places))
+    row_columns = tuple(places[index] for index in unnest.row_columns)
+    return replace(unnest, input=_narrowed(input), row_columns=row_columns, collection=moved(unnest.collection, places))
