@@ -74,8 +74,8 @@ def watermark_options(table: str, options: OptionValues) -> WatermarkOptions:
             raise SqlError(problem, "write a duration above 0, such as '10 s', or leave it out")
     group, drift, update = options[_GROUP], options[_DRIFT], options[_UPDATE]
     if (group is None) != (drift is None) or (group is None and update is not None):
-        found = _GROUP if group is not None else _DRIFT if drift is not None else _UPDATE
-        raise SqlError(f"{table} has {found!r} alone", f"watermark alignment needs {_GROUP!r} and {_DRIFT!r}")
+        option = _GROUP if group is not None else _DRIFT if drift is not None else _UPDATE
+        raise SqlError(f"{table} has {option!r} alone", f"watermark alignment needs {_GROUP!r} and {_DRIFT!r}")
     idle = options["scan.watermark.idle-timeout"]
     return WatermarkOptions(
         options["scan.watermark.emit.strategy"] == "on-event",

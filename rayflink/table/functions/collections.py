@@ -112,7 +112,7 @@ def _infer_map(args: Sequence[Expr]) -> DataType | str:
 
 @collections("MAP[key1, value1, key2, value2, ...]",
              "A map of these keys and values; of equal keys the last one counts.", _infer_map,
-             name="MAP", raises=lambda call: any(one.type.is_nullable for one in call.args[::2]))  # fmt: skip
+             name="MAP", raises=lambda call: any(argument.type.is_nullable for argument in call.args[::2]))  # fmt: skip
 @by_columns
 def _map(arguments: Arguments, columns: Columns) -> Any:
     rows = len(columns[0])
@@ -206,7 +206,9 @@ def _of_key(arguments: Arguments, maps: pyarrow.Array, needle_values: Any) -> An
     return entries.field(1).take(pyarrow.array(places, mask=places < 0))
 
 
-_ARRAY_OR_MAP = Kind("an array or a map", lambda one: one.root in (Root.ARRAY, Root.MAP, Root.MULTISET), ARRAY.default)
+_ARRAY_OR_MAP = Kind(
+    "an array or a map", lambda kind: kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET), ARRAY.default
+)
 
 
 @collections("CARDINALITY(array) or CARDINALITY(map)", "The number of elements or entries.",
@@ -473,7 +475,7 @@ def _slice(arguments: Arguments, columns: Columns) -> Any:
 
 @collections("ARRAY_JOIN(array, separator[, null_text])",
              "The strings with a separator between them; null_text replaces nulls, which are else left out.",
-             takes(Kind("an array of strings", lambda one: one.root is Root.ARRAY and one.items[0].is_text,
+             takes(Kind("an array of strings", lambda kind: kind.root is Root.ARRAY and kind.items[0].is_text,
                         DataTypes.ARRAY(STRING)), TEXT, TEXT, gives=STRING, least=2))  # fmt: skip
 @by_values(1, 2)
 def _join(arguments: Arguments, columns: Columns, separator: str, null_text: str | None = None) -> Any:

@@ -52,17 +52,15 @@ BIGINT = DataTypes.BIGINT()
 DOUBLE = DataTypes.DOUBLE()
 BYTES = DataTypes.BYTES()
 
-TEXT = Kind("a text", lambda found: found.is_text, STRING)
-BINARY = Kind("bytes", lambda found: found.is_bytes, BYTES)
-TEXT_OR_BYTES = Kind("a text or bytes", lambda found: found.is_text or found.is_bytes, STRING)
-NUMBER = Kind("a number", lambda found: found.is_numeric, INT)
-INTEGER = Kind("a whole number", lambda found: found.is_integer, INT)
+TEXT = Kind("a text", lambda kind: kind.is_text, STRING)
+BINARY = Kind("bytes", lambda kind: kind.is_bytes, BYTES)
+TEXT_OR_BYTES = Kind("a text or bytes", lambda kind: kind.is_text or kind.is_bytes, STRING)
+NUMBER = Kind("a number", lambda kind: kind.is_numeric, INT)
+INTEGER = Kind("a whole number", lambda kind: kind.is_integer, INT)
 TRUTH = Kind("a truth value", _rooted(Root.BOOLEAN), BOOLEAN)
 DAY = Kind("a date", _rooted(Root.DATE), DataTypes.DATE())
-TIMESTAMP = Kind("a timestamp", lambda found: found.is_timestamp, DataTypes.TIMESTAMP(3))
-DAY_OR_TIMESTAMP = Kind(
-    "a date or a timestamp", lambda found: found.is_timestamp or found.root is Root.DATE, DAY.default
-)
+TIMESTAMP = Kind("a timestamp", lambda kind: kind.is_timestamp, DataTypes.TIMESTAMP(3))
+DAY_OR_TIMESTAMP = Kind("a date or a timestamp", lambda kind: kind.is_timestamp or kind.root is Root.DATE, DAY.default)
 TIME_POINT = Kind(
     "a date, a time or a timestamp",
     _rooted(Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ),
@@ -70,7 +68,7 @@ TIME_POINT = Kind(
 )
 ARRAY = Kind("an array", _rooted(Root.ARRAY), DataTypes.ARRAY(DataTypes.INT()))
 MAP = Kind("a map", _rooted(Root.MAP), DataTypes.MAP(STRING, STRING))
-ANYTHING = Kind("any value", lambda found: True, STRING)
+ANYTHING = Kind("any value", lambda kind: True, STRING)
 
 ResultType: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
 """The type of a result, or a function that returns it for the arguments; a string describes the arguments wanted."""

@@ -80,7 +80,7 @@ def _ascii(arguments: Arguments, columns: Columns) -> Any:
     return pc.if_else(pc.is_valid(values), pyarrow.array(data), pyarrow.scalar(None, pyarrow.int32()))
 
 
-_CHARACTERS = [chr(one) for one in range(256)]
+_CHARACTERS = [chr(code) for code in range(256)]
 
 
 @strings("CHR(number)", "The character with this number modulo 256; an empty text if the number is negative.",

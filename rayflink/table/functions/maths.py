@@ -62,7 +62,7 @@ for _usage, _about, _kernel in (
     ("EXP(number)", "e to the power of the number.", pc.exp),
     ("LN(number)", "The natural logarithm.", pc.ln),
     ("LOG10(number)", "The logarithm to base 10.", pc.log10),
-    ("LOG2(number)", "The logarithm to base 2.", lambda one: pc.divide(pc.ln(one), math.log(2))),
+    ("LOG2(number)", "The logarithm to base 2.", lambda column: pc.divide(pc.ln(column), math.log(2))),
     ("SIN(number)", "The sine.", pc.sin),
     ("COS(number)", "The cosine.", pc.cos),
     ("TAN(number)", "The tangent.", pc.tan),
@@ -76,12 +76,12 @@ for _usage, _about, _kernel in (
     (
         "DEGREES(number)",
         "The degrees of an angle in radians.",
-        lambda one: pc.multiply(pc.divide(one, math.pi), 180.0),
+        lambda column: pc.multiply(pc.divide(column, math.pi), 180.0),
     ),
     (
         "RADIANS(number)",
         "The radians of an angle in degrees.",
-        lambda one: pc.multiply(pc.divide(one, 180.0), math.pi),
+        lambda column: pc.multiply(pc.divide(column, 180.0), math.pi),
     ),
 ):
     maths.add(_usage, _about, takes(NUMBER, gives=DOUBLE), _of_doubles(_kernel))
@@ -266,7 +266,7 @@ def _binary(arguments: Arguments, columns: Columns) -> Any:
     return _in_base(columns[0], 1)
 
 
-_NUMBER_OR_TEXT = Kind("a whole number or a text", lambda found: found.is_integer or found.is_text, STRING)
+_NUMBER_OR_TEXT = Kind("a whole number or a text", lambda kind: kind.is_integer or kind.is_text, STRING)
 
 
 @maths("HEX(number) or HEX(text)", "A whole number, or the bytes of a text, in hexadecimal digits.",

@@ -377,7 +377,7 @@ _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 for _usage, _about, _test in (
     ("IS_ALPHA(text)", "Whether all characters are letters.", pc.utf8_is_alpha),
     ("IS_DIGIT(text)", "Whether all characters are digits.", pc.utf8_is_decimal),
-    ("IS_DECIMAL(text)", "Whether the text is a number.", lambda one: pc.match_substring_regex(one, _DECIMAL)),
+    ("IS_DECIMAL(text)", "Whether the text is a number.", lambda column: pc.match_substring_regex(column, _DECIMAL)),
 ):
     strings.add(_usage, _about, takes(TEXT, gives=BOOLEAN, null=False), _all_of(_test))
 
@@ -415,7 +415,7 @@ def split_strings(values: Values, separator: str) -> Any:
     return pc.split_pattern(values, separator)
 
 
-_SEPARATOR = Kind("a separator", lambda found: found.is_text or found.is_integer, STRING)
+_SEPARATOR = Kind("a separator", lambda kind: kind.is_text or kind.is_integer, STRING)
 
 
 @strings("SPLIT_INDEX(text, separator, index)",

@@ -79,8 +79,8 @@ def check_metadata(table: Connected) -> None:
     for number, key in table.metadata.items():
         if table.schema[number].type.root not in METADATA[key]:
             expected = "TIMESTAMP_LTZ(3)" if key == "op_ts" else "STRING"
-            found = f"{table.table} has {key!r} as {table.schema[number].type}"
-            raise SqlError(found, f"declare the column as {expected}")
+            problem = f"{table.table} has {key!r} as {table.schema[number].type}"
+            raise SqlError(problem, f"declare the column as {expected}")
 
 
 __all__ = ["METADATA", "ColumnChanges", "check_metadata"]

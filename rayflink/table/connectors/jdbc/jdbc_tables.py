@@ -84,15 +84,15 @@ class JdbcTableSource(TableSource):
         return replace(self, names=tuple(names) or (self.schema[0].name,))
 
     def filtered(self, conditions: Sequence[Expr]) -> tuple[TableSource, Sequence[Expr]] | None:
-        found = []
+        comparisons = []
         for condition in conditions:
             comparison = wanted(condition)
             if comparison is not None:
                 target = column_named(self.schema, comparison.column).type.to_arrow()
-                found.append(Comparison(comparison.column, comparison.sign, comparison.values, target))
-        if not found:
+                comparisons.append(Comparison(comparison.column, comparison.sign, comparison.values, target))
+        if not comparisons:
             return None
-        return replace(self, comparisons=(*self.comparisons, *found)), conditions  # the server may leave some out
+        return replace(self, comparisons=(*self.comparisons, *comparisons)), conditions  # the server may leave some out
 
     def limited(self, rows: int) -> TableSource:
         return replace(self, limit=rows if self.limit is None else min(rows, self.limit))
@@ -199,10 +199,10 @@ class Jdbc(Connector):
 
     def parsed(self, table: str, options: Mapping[str, str]) -> tuple[OptionValues, dict[str, str]]:
         values, passed = super().parsed(table, options)
-        given = [name for name in _PARTITION if values[f"scan.partition.{name}"] is not None]
-        if given and len(given) < len(_PARTITION):
-            missing = next(name for name in _PARTITION if name not in given)
-            problem = f"{table} has 'scan.partition.{given[0]}' and no 'scan.partition.{missing}'"
+        partition_options = [name for name in _PARTITION if values[f"scan.partition.{name}"] is not None]
+        if partition_options and len(partition_options) < len(_PARTITION):
+            missing = next(name for name in _PARTITION if name not in partition_options)
+            problem = f"{table} has 'scan.partition.{partition_options[0]}' and no 'scan.partition.{missing}'"
             raise SqlError(problem, f"give all of scan.partition.{{{', '.join(_PARTITION)}}}, or none")
         check_lookup_options(table, values)
         if values["driver"]:

@@ -49,7 +49,7 @@ def headers_of(record: MalformedRecord) -> Headers:
     error = ("error", record.error[:_MOST_ERROR_CHARACTERS].encode())
     match = _PLACE.fullmatch(record.place)
     places = {"place": record.place} if match is None else match.groupdict()
-    return [error, *((name, found.encode()) for name, found in places.items())]
+    return [error, *((name, value.encode()) for name, value in places.items())]
 
 
 def write_dead_letters(stream: DataStream, properties: tuple[tuple[str, str], ...], topic: str, name: str) -> None:

@@ -75,22 +75,22 @@ class RowDecoder(KafkaRecordDeserializationSchema):
             present = np.flatnonzero([value is not None for value in values])
         data, origins = self._values(values, present)
         count, kinds = data.num_rows, kinds_of(data)
-        found = dict(zip((*self._wanted.value, *self._wanted.value_metadata), data.columns, strict=False))
+        columns_by_name = dict(zip((*self._wanted.value, *self._wanted.value_metadata), data.columns, strict=False))
         deleted = np.zeros(count, np.bool_)
         if self._upserts:
             kinds = np.full(count, RowKind.UPDATE_AFTER.value, np.int8)
             if present is not None:
-                found, origins, deleted = _with_deletions(found, origins, present, len(values))
+                columns_by_name, origins, deleted = _with_deletions(columns_by_name, origins, present, len(values))
                 kinds = np.where(deleted, RowKind.DELETE.value, RowKind.UPDATE_AFTER.value).astype(np.int8)
         count = len(deleted)
         where = None if origins is None else pyarrow.array(origins)
         for name, column in self._keys(records).items():
             from_key = column if where is None else column.take(where)
-            found[name] = _chosen(from_key, found.get(name), deleted)
+            columns_by_name[name] = _chosen(from_key, columns_by_name.get(name), deleted)
         for name, key in self._wanted.metadata.items():
             column = _METADATA[key](records, self._column(name), self._zone)
-            found[name] = column if where is None else column.take(where)
-        batch = self._batch(found, count)
+            columns_by_name[name] = column if where is None else column.take(where)
+        batch = self._batch(columns_by_name, count)
         if kinds is not None:
             batch = with_kinds(batch, kinds)
         return ArrowBatch(batch), None if origins is None else origins.tolist()
@@ -141,11 +141,11 @@ class RowDecoder(KafkaRecordDeserializationSchema):
     def _column(self, name: str) -> Attribute:
         return next(column for column in self._schema if column.name == name)
 
-    def _batch(self, found: Mapping[str, pyarrow.Array], count: int) -> pyarrow.RecordBatch:
+    def _batch(self, columns_by_name: Mapping[str, pyarrow.Array], count: int) -> pyarrow.RecordBatch:
         import pyarrow
 
         fields = [pyarrow.field(column.name, column.type.to_arrow()) for column in self._schema]
-        columns = [found[field.name] for field in fields]
+        columns = [columns_by_name[field.name] for field in fields]
         columns = [
             column if column.type == field.type else column.cast(field.type)
             for column, field in zip(columns, fields, strict=True)
@@ -156,7 +156,7 @@ class RowDecoder(KafkaRecordDeserializationSchema):
 
 
 def _with_deletions(
-    found: Mapping[str, pyarrow.Array],
+    columns_by_name: Mapping[str, pyarrow.Array],
     origins: NDArray[np.int64] | None,
     present: NDArray[np.int64],
     messages: int,
@@ -171,7 +171,7 @@ def _with_deletions(
     where = pyarrow.array(order)
     columns = {
         name: pyarrow.concat_arrays([column, pyarrow.nulls(len(absent), column.type)]).take(where)
-        for name, column in found.items()
+        for name, column in columns_by_name.items()
     }
     return columns, merged[order], order >= len(origins)
 

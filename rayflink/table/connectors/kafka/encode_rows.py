@@ -156,22 +156,22 @@ def load_partitioner(path: str, subtask: int, parallelism: int) -> ChosenPartiti
     """
     module, _, name = path.replace(":", ".").rpartition(".")
     try:
-        found: UserValue = getattr(importlib.import_module(module), name)
+        partitioner: UserValue = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         problem = f"'sink.partitioner' is {path!r}, which cannot be loaded ({error})"
         raise SqlError(problem, "name a function of a module that can be imported on every node") from error
-    if isinstance(found, type):
-        instance: UserValue = found()
+    if isinstance(partitioner, type):
+        instance: UserValue = partitioner()
         if not callable(getattr(instance, "partition", None)):
             problem = f"'sink.partitioner' is {path!r}, a class without a method partition"
             raise SqlError(problem, "give it partition(row, key, value, topic, partitions)")
         if callable(getattr(instance, "open", None)):
             instance.open(subtask, parallelism)
-        found = instance.partition
-    if not callable(found):
+        partitioner = instance.partition
+    if not callable(partitioner):
         remedy = "name a function of (row, key, value, topic, partitions)"
-        raise SqlError(f"'sink.partitioner' is {path!r}, which is {type(found).__name__}", remedy)
-    chosen: ChosenPartition = found
+        raise SqlError(f"'sink.partitioner' is {path!r}, which is {type(partitioner).__name__}", remedy)
+    chosen: ChosenPartition = partitioner
     return chosen
 
 

@@ -51,8 +51,8 @@ class KafkaConnector(Connector):
         end_offsets(table, values)
         chosen_formats(table, values, passed)
         try:
-            given = client_properties(passed, values)
-            consumer_properties({key: value for key, value in given.items() if key not in OWN}, OWN)
+            properties = client_properties(passed, values)
+            consumer_properties({key: value for key, value in properties.items() if key not in OWN}, OWN)
         except KafkaPropertyError as error:
             raise SqlError(f"a property of {table}: {error.problem}", error.remedy) from error
         self.check_own(table, values)
@@ -195,10 +195,10 @@ class UpsertKafkaConnector(KafkaConnector):
     def check_own(self, table: str, options: OptionValues) -> None:
         rows, interval = _buffer(options)
         if (rows > 0) != (interval > 0):
-            given = "sink.buffer-flush.max-rows" if rows else "sink.buffer-flush.interval"
+            option = "sink.buffer-flush.max-rows" if rows else "sink.buffer-flush.interval"
             other = "sink.buffer-flush.interval" if rows else "sink.buffer-flush.max-rows"
             remedy = f"set {other!r} above 0, too, or leave both out"
-            raise SqlError(f"{table} has {given!r} above 0 and {other!r} not", remedy)
+            raise SqlError(f"{table} has {option!r} above 0 and {other!r} not", remedy)
 
     def columns_of(self, table: Connected) -> MessageColumns:
         form = chosen_formats(table.table, table.options, table.formats)[1]

@@ -104,8 +104,8 @@ def epoch_millis(column: pyarrow.Array, zone: str) -> list[int | None]:
     if column.type.tz is None:
         column = compute.assume_timezone(column, zone, ambiguous="earliest", nonexistent="latest")
     millis = compute.floor_temporal(column, unit="millisecond").cast(pyarrow.timestamp("ms", "UTC"), safe=False)
-    found: list[int | None] = millis.cast(pyarrow.int64()).to_pylist()
-    return found
+    times_ms: list[int | None] = millis.cast(pyarrow.int64()).to_pylist()
+    return times_ms
 
 
 def headers_column(headers: Sequence[Sequence[tuple[str, bytes | None]] | None], column: Attribute) -> pyarrow.Array:

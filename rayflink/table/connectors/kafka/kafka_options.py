@@ -34,10 +34,10 @@ def names(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: there is none.
     """
-    found = tuple(name.strip() for name in text.split(";") if name.strip())
-    if not found:
+    parts = tuple(name.strip() for name in text.split(";") if name.strip())
+    if not parts:
         raise ValueError("names with ; between")
-    return found
+    return parts
 
 
 def _pattern(text: str) -> str:
@@ -103,19 +103,19 @@ def format_prefixes(options: Mapping[str, str]) -> tuple[str, ...]:
     >>> format_prefixes({"format": "json", "key.format": "raw"})
     ('json.', 'key.raw.')
     """
-    given = [key for key in FORMATS if key in options]
-    return tuple(f"{key.removesuffix('format')}{options[key]}." for key in given)
+    keys = [key for key in FORMATS if key in options]
+    return tuple(f"{key.removesuffix('format')}{options[key]}." for key in keys)
 
 
 def chosen_formats(
-    table: str, options: OptionValues, given: Mapping[str, str]
+    table: str, options: OptionValues, raw_options: Mapping[str, str]
 ) -> tuple[ChosenFormat | None, ChosenFormat]:
     """Return the formats of keys and values; of keys None where messages have none that is read or written.
 
     Args:
         table: full name, for errors.
         options: of the connector, parsed.
-        given: options of the formats, as they are written.
+        raw_options: of the formats, as they are written.
 
     Raises:
         SqlError: a format is missing, unknown or given twice, or one of its options is wrong.
@@ -128,11 +128,11 @@ def chosen_formats(
         raise SqlError(f"{table} has no option 'format'", "name the format of values, such as 'format' = 'json'")
     part = "" if value is None else "value."
     key = options["key.format"]
-    keys = None if key is None else choose_format(table, key, given, "key.")
+    keys = None if key is None else choose_format(table, key, raw_options, "key.")
     if keys is not None and keys.format.changes is not Change.INSERT:
         remedy = "take a format whose messages are rows, such as json, raw or csv"
         raise SqlError(f"{table} has 'key.format' = {key!r}, whose messages are changes", remedy)
-    return keys, choose_format(table, str(value or both), given, part)
+    return keys, choose_format(table, str(value or both), raw_options, part)
 
 
 def check_topics(table: str, options: OptionValues) -> None:
@@ -163,14 +163,14 @@ def check_guarantee(table: str, options: OptionValues) -> None:
         raise SqlError(problem, "write 'sink.delivery-guarantee' = 'exactly-once', or leave the prefix out")
 
 
-def client_properties(given: Mapping[str, str], options: OptionValues) -> dict[str, str]:
+def client_properties(raw_options: Mapping[str, str], options: OptionValues) -> dict[str, str]:
     """Return the properties of the client, without the prefix of their options.
 
     Args:
-        given: options that are passed on, as they are written.
+        raw_options: those that are passed on, as they are written.
         options: of the connector, parsed.
     """
-    own = {key.removeprefix(PROPERTIES): value for key, value in given.items() if key.startswith(PROPERTIES)}
+    own = {key.removeprefix(PROPERTIES): value for key, value in raw_options.items() if key.startswith(PROPERTIES)}
     return {"bootstrap.servers": options[SERVERS], **own}
 
 

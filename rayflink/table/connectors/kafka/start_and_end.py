@@ -26,15 +26,15 @@ def specific_offsets(text: str) -> tuple[tuple[int, int], ...]:
     Raises:
         ValueError: they are written in another form, or a partition has two offsets.
     """
-    found = []
+    offsets = []
     for part in text.strip().rstrip(";").split(";"):
         match = _OFFSET.fullmatch(re.sub(r"\s", "", part))
         if match is None:
             raise ValueError("offsets of partitions, such as 'partition:0,offset:42;partition:1,offset:300'")
-        found.append((int(match[1]), int(match[2])))
-    if len(dict(found)) < len(found):
+        offsets.append((int(match[1]), int(match[2])))
+    if len(dict(offsets)) < len(offsets):
         raise ValueError("one offset for each partition")
-    return tuple(found)
+    return tuple(offsets)
 
 
 START_OPTIONS: Final[Mapping[str, Option]] = {

@@ -132,7 +132,7 @@ class KafkaTableSource(TableSource):
             shown["end"] = str(reading.end)
         if reading.malformed != FAIL:
             shown["malformed"] = reading.malformed
-        return tuple(f"{what}=[{found}]" for what, found in shown.items() if found)
+        return tuple(f"{what}=[{value}]" for what, value in shown.items() if value)
 
     def stream(self, env: StreamExecutionEnvironment, strategy: WatermarkStrategy | None, name: str) -> DataStream:
         strategy = self.reading.watermarks.apply(strategy)
@@ -149,11 +149,11 @@ class KafkaTableSource(TableSource):
         Raises:
             SqlError: the client refuses its properties.
         """
-        reading, given = self.reading, dict(self.properties)
-        given.setdefault("group.id", f"KafkaSource-{self.table}")
+        reading, properties = self.reading, dict(self.properties)
+        properties.setdefault("group.id", f"KafkaSource-{self.table}")
         if reading.discovery_ms is not None:
-            given[DISCOVERY_INTERVAL] = str(reading.discovery_ms)
-        builder = KafkaSource.builder().set_properties(given).set_deserializer(self.decoder())
+            properties[DISCOVERY_INTERVAL] = str(reading.discovery_ms)
+        builder = KafkaSource.builder().set_properties(properties).set_deserializer(self.decoder())
         builder.set_starting_offsets(self._initializer(reading.start))
         if self.pattern is None:
             builder.set_topics(*self.topics)

@@ -51,8 +51,8 @@ def _equals_next(column: pyarrow.Array) -> NDArray[np.bool_]:
     from pyarrow import compute
 
     equal = compute.fill_null(compute.equal(column.slice(0, len(column) - 1), column.slice(1)), False)
-    found: NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
-    return found
+    is_equal: NDArray[np.bool_] = equal.to_numpy(zero_copy_only=False)
+    return is_equal
 
 
 def last_of_each_key(data: pyarrow.RecordBatch, key: Sequence[str]) -> pyarrow.RecordBatch:

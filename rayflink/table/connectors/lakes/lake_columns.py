@@ -45,30 +45,30 @@ def check_types(table: str, schema: Schema, stored: pyarrow.Schema, lake: str) -
         if column.name not in stored.names:
             problem = f"column {column.name!r} of {table} is not in {lake}"
             raise SqlError(problem, f"its columns are {', '.join(stored.names)}")
-        found = stored.field(column.name).type
-        if not _is_readable(found, field.type):
-            problem = f"column {column.name!r} of {table} is declared as {column.type}, and is {found} in {lake}"
+        stored_type = stored.field(column.name).type
+        if not _is_readable(stored_type, field.type):
+            problem = f"column {column.name!r} of {table} is declared as {column.type}, and is {stored_type} in {lake}"
             raise SqlError(problem, "declare the type that it has")
 
 
-def _is_readable(found: pyarrow.DataType, wanted: pyarrow.DataType) -> bool:
+def _is_readable(stored: pyarrow.DataType, wanted: pyarrow.DataType) -> bool:
     from pyarrow import types
 
-    if types.is_timestamp(found) and types.is_timestamp(wanted):
-        return bool((found.tz is None) == (wanted.tz is None))
-    if types.is_integer(found) and types.is_integer(wanted):
+    if types.is_timestamp(stored) and types.is_timestamp(wanted):
+        return bool((stored.tz is None) == (wanted.tz is None))
+    if types.is_integer(stored) and types.is_integer(wanted):
         return True  # a value that does not fit is reported when it is read
-    if types.is_floating(found) and types.is_floating(wanted):
-        return bool(found.bit_width <= wanted.bit_width)
-    if types.is_decimal(found) and types.is_decimal(wanted):
-        return bool(found.scale == wanted.scale and found.precision <= wanted.precision)
-    if types.is_struct(found) and types.is_struct(wanted):
-        names = [field.name for field in found]
-        return names == [field.name for field in wanted] and all(map(_is_readable, _inner(found), _inner(wanted)))
-    if (_is_list(found) and _is_list(wanted)) or (types.is_map(found) and types.is_map(wanted)):
-        return all(map(_is_readable, _inner(found), _inner(wanted)))
+    if types.is_floating(stored) and types.is_floating(wanted):
+        return bool(stored.bit_width <= wanted.bit_width)
+    if types.is_decimal(stored) and types.is_decimal(wanted):
+        return bool(stored.scale == wanted.scale and stored.precision <= wanted.precision)
+    if types.is_struct(stored) and types.is_struct(wanted):
+        names = [field.name for field in stored]
+        return names == [field.name for field in wanted] and all(map(_is_readable, _inner(stored), _inner(wanted)))
+    if (_is_list(stored) and _is_list(wanted)) or (types.is_map(stored) and types.is_map(wanted)):
+        return all(map(_is_readable, _inner(stored), _inner(wanted)))
     pairs = ((types.is_time, types.is_time), (_is_string, _is_string), (_is_binary, _is_binary))
-    return found == wanted or any(first(found) and second(wanted) for first, second in pairs)
+    return stored == wanted or any(first(stored) and second(wanted) for first, second in pairs)
 
 
 def _inner(kind: pyarrow.DataType) -> list[pyarrow.DataType]:

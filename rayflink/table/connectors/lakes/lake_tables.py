@@ -109,10 +109,10 @@ def epoch_ms(text: str) -> int:
     if text.isdigit():
         return int(text)
     try:
-        found = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+        time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError as error:
         raise ValueError("a time, such as 2024-02-01T00:00:00Z, or epoch milliseconds") from error
-    return int((found if found.tzinfo else found.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)
+    return int((time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)).timestamp() * 1000)
 
 
 __all__ = ["LakeTableSink", "LakeTableSource", "epoch_ms"]

@@ -119,16 +119,16 @@ class RegistryFormat(MessageFormat):
         Raises:
             SqlError: it is no record.
         """
-        given = options["schema"] or options["schema-registry.schema"]
-        if given is None:
+        text = options["schema"] or options["schema-registry.schema"]
+        if text is None:
             return None
         try:
-            found = AvroSchema.parse_string(str(given))
-            if found.root.value.kind != "record":
-                raise BadAvroSchema(f"the schema is {found.root}, a record is wanted", "wrap it in a record")
+            schema = AvroSchema.parse_string(str(text))
+            if schema.root.value.kind != "record":
+                raise BadAvroSchema(f"the schema is {schema.root}, a record is wanted", "wrap it in a record")
         except BadAvroSchema as error:
             raise SqlError(f"option '{self.name}.schema': {error.problem}", error.remedy) from error
-        return found
+        return schema
 
     def subject(self, options: Mapping[str, object]) -> str:
         """Return the subject under which schemas are registered.
@@ -290,8 +290,8 @@ class ChangeDecoder(ColumnDecoder):
         refuse_missing(before, (operations == UPDATE) | (operations == DELETE), f"'before' is null; {instead}")
         refuse_missing(after, (operations == UPDATE) | (operations == INSERT), "'after' is null, a row is wanted")
         columns = self._wanted.names
-        found, kinds, origins = unfold(struct_columns(before, columns), struct_columns(after, columns), operations)
-        return ArrowBatch(change_batch(columns, found, self._wanted.types, kinds)), origins.tolist()
+        rows, kinds, origins = unfold(struct_columns(before, columns), struct_columns(after, columns), operations)
+        return ArrowBatch(change_batch(columns, rows, self._wanted.types, kinds)), origins.tolist()
 
 
 class ChangeEncoder(RegistryEncoder):

@@ -205,9 +205,9 @@ class CanalJsonDecoder(ChangeJsonDecoder):
         for name in ("database", "table"):
             pattern = self._wanted.options[f"{name}.include"]
             if isinstance(pattern, re.Pattern):
-                found = data.column(data.schema.get_field_index(name)).dictionary_encode()
-                fits = [value is not None and bool(pattern.fullmatch(value)) for value in found.dictionary.to_pylist()]
-                places = found.indices.fill_null(len(fits)).to_numpy(zero_copy_only=False)
+                column = data.column(data.schema.get_field_index(name)).dictionary_encode()
+                fits = [value is not None and bool(pattern.fullmatch(value)) for value in column.dictionary.to_pylist()]
+                places = column.indices.fill_null(len(fits)).to_numpy(zero_copy_only=False)
                 is_wanted &= numpy.array([*fits, False])[places]
         return is_wanted
 
@@ -268,8 +268,8 @@ def _fits(message: bytes, patterns: Mapping[str, object]) -> bool:
         fields = _fields_in(json.loads(message))
     except ValueError:
         return True
-    found = [(pattern, fields.get(name)) for name, pattern in patterns.items() if isinstance(pattern, re.Pattern)]
-    return all(isinstance(value, str) and pattern.fullmatch(value) is not None for pattern, value in found)
+    pairs = [(pattern, fields.get(name)) for name, pattern in patterns.items() if isinstance(pattern, re.Pattern)]
+    return all(isinstance(value, str) and pattern.fullmatch(value) is not None for pattern, value in pairs)
 
 
 def _sizes(lists: pyarrow.ListArray) -> Positions:
@@ -297,8 +297,8 @@ def _refuse_short(new_sizes: Positions, old_sizes: Positions, operations: Operat
     short = numpy.flatnonzero((operations == UPDATE) & (old_sizes < new_sizes)).tolist()
     if short:
         row = short[0]
-        found = f"'data' of an update has {new_sizes[row]} rows, 'old' has {max(old_sizes[row], 0)}"
-        raise BadEnvelopes(short, f"{found}; one old row for each new one is wanted")
+        problem = f"'data' of an update has {new_sizes[row]} rows, 'old' has {max(old_sizes[row], 0)}"
+        raise BadEnvelopes(short, f"{problem}; one old row for each new one is wanted")
 
 
 _CANAL = {

@@ -157,20 +157,22 @@ class ChangeJsonDecoder(ColumnDecoder):
         if not all(messages):
             positions = numpy.array([index for index, message in enumerate(messages) if message], numpy.int64)
         data, positions = self._parsed(messages, positions)
-        found = [messages[index] for index in positions.tolist()] if len(positions) < len(messages) else messages
+        valid_messages = messages
+        if len(positions) < len(messages):
+            valid_messages = [messages[index] for index in positions.tolist()]
         while True:
             try:
-                changes = self.changes(data, found)
+                changes = self.changes(data, valid_messages)
                 break
             except BadEnvelopes as error:
                 if not self._wanted.skips:
-                    shown = shorten(found[error.positions[0]].decode("utf-8", "replace"), 200)
+                    shown = shorten(valid_messages[error.positions[0]].decode("utf-8", "replace"), 200)
                     remedy = "correct the producer, or set the format's option 'ignore-parse-errors' = 'true'"
                     raise ValueError(f"{shown}: {error.reason}; {remedy}") from error
                 self._count(len(error.positions))
                 good = numpy.delete(numpy.arange(len(positions)), error.positions)
                 data, positions = data.take(pyarrow.array(good)), positions[good]
-                found = [found[index] for index in good.tolist()]
+                valid_messages = [valid_messages[index] for index in good.tolist()]
         batch, origins = self._rows(data, changes)
         return ArrowBatch(batch), positions[origins].tolist()
 
@@ -204,13 +206,13 @@ class ChangeJsonDecoder(ColumnDecoder):
 
         columns, kinds, rows = unfold(changes.before, changes.after, changes.operations)
         origins = changes.origins[rows]
-        found = dict(zip(self._wanted.names, columns, strict=True))
+        columns_by_name = dict(zip(self._wanted.names, columns, strict=True))
         where = pyarrow.array(origins)
         for name, key in self._wanted.metadata.items():
-            found[name] = self.metadata(key, data).take(where)
+            columns_by_name[name] = self.metadata(key, data).take(where)
         wanted = self._wanted.columns
         names, types = [column.name for column in wanted], [column.type.to_arrow() for column in wanted]
-        return change_batch(names, [found[name] for name in names], types, kinds), origins
+        return change_batch(names, [columns_by_name[name] for name in names], types, kinds), origins
 
     def _count(self, malformed: int) -> None:
         if self._errors is not None:
@@ -224,9 +226,9 @@ def refuse_unknown(data: pyarrow.Array, unknown: Sequence[int], field_name: str,
         BadEnvelopes: some do not.
     """
     if unknown:
-        found = data[unknown[0]].as_py()
-        wanted = f"one of {', '.join(known)} is wanted"
-        raise BadEnvelopes(unknown, f"{field_name!r} is {'missing' if found is None else repr(found)}, {wanted}")
+        operation = data[unknown[0]].as_py()
+        shown = "missing" if operation is None else repr(operation)
+        raise BadEnvelopes(unknown, f"{field_name!r} is {shown}, one of {', '.join(known)} is wanted")
 
 
 def refuse_missing(rows: pyarrow.Array, is_needed: object, reason: str) -> None:

@@ -35,13 +35,13 @@ class ChosenFormat:
         return dict(self.values)
 
 
-def choose_format(table: str, name: str, given: Mapping[str, str], part: str = "") -> ChosenFormat:
+def choose_format(table: str, name: str, raw_options: Mapping[str, str], part: str = "") -> ChosenFormat:
     """Return a format with those of a table's options that are its own.
 
     Args:
         table: full name, for errors.
         name: of the format.
-        given: all options of the table.
+        raw_options: all options of the table.
         part: "key." or "value." where the options of the format begin so.
 
     Raises:
@@ -50,12 +50,12 @@ def choose_format(table: str, name: str, given: Mapping[str, str], part: str = "
     form = message_format(name, table)
     prefix = f"{part}{name}."
     values: dict[str, object] = {option: known.default for option, known in form.options.items()}
-    own = {key.removeprefix(prefix): string for key, string in given.items() if key.startswith(prefix)}
+    own = {key.removeprefix(prefix): string for key, string in raw_options.items() if key.startswith(prefix)}
     for option, string in own.items():
         if option not in form.options:
-            found = f"{table} has an option {prefix + option!r}, which the format {name!r} does not know"
+            problem = f"{table} has an option {prefix + option!r}, which the format {name!r} does not know"
             known = ", ".join(prefix + each for each in sorted(form.options)) or "none"
-            raise SqlError(found + nearest(option, form.options), f"its options are {known}")
+            raise SqlError(problem + nearest(option, form.options), f"its options are {known}")
         try:
             values[option] = form.options[option].parse(string)
         except ValueError as error:

@@ -91,7 +91,7 @@ class JsonDecoder(ColumnDecoder):
             try:
                 if not message.strip():
                     raise BadValue("the message is empty, a JSON object is wanted")
-                found = blocks.rows(message)
+                new_rows = blocks.rows(message)
             except (ValueError, RecursionError) as error:
                 if self._skips:
                     skipped += 1
@@ -99,8 +99,8 @@ class JsonDecoder(ColumnDecoder):
                 shown = "" if isinstance(error, BadValue) else f"{shorten(message.decode('utf-8', 'replace'), 120)}: "
                 remedy = "set the format's option 'ignore-parse-errors' = 'true' to leave such messages and values out"
                 raise ValueError(f"{shown}{error}; {remedy}") from error
-            rows += found
-            indices += [index] * len(found)
+            rows += new_rows
+            indices += [index] * len(new_rows)
         skipped += blocks.skipped
         if skipped and self._errors is not None:
             self._errors.inc(skipped)

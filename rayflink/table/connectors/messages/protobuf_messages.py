@@ -78,15 +78,15 @@ def message_class(path: str) -> UserValue:
     parts, failure = path.split("."), ""
     for length in range(len(parts) - 1, 0, -1):
         try:
-            found: UserValue = importlib.import_module(".".join(parts[:length]))
+            message_type: UserValue = importlib.import_module(".".join(parts[:length]))
         except ImportError as error:
             failure = failure or f" ({described(error)})"
             continue
         for name in parts[length:]:
-            found = getattr(found, name, None)
-        if not hasattr(found, "DESCRIPTOR") or not hasattr(found, "FromString"):
+            message_type = getattr(message_type, name, None)
+        if not hasattr(message_type, "DESCRIPTOR") or not hasattr(message_type, "FromString"):
             raise SqlError(f"{path!r} is no class of Protobuf messages", remedy)
-        return found
+        return message_type
     raise SqlError(f"there is no class {path!r}{failure}", remedy)
 
 
@@ -127,8 +127,8 @@ def _check_one(field: UserValue, kind: DataType) -> None:
         check_columns(field.message_type, [(inner.name, inner.type) for inner in kind.fields])
 
 
-def _misfit(field: UserValue, found: str, kind: DataType) -> SqlError:
-    problem = f"field {field.full_name!r} is {found}, and its column {kind}"
+def _misfit(field: UserValue, field_type: str, kind: DataType) -> SqlError:
+    problem = f"field {field.full_name!r} is {field_type}, and its column {kind}"
     return SqlError(problem, "declare the column as docs/formats.md says for the type of the field")
 
 
@@ -163,9 +163,9 @@ class ProtobufDecoder(ColumnDecoder):
     ) -> None:  # fmt: skip
         self._settings = message, columns, reads_defaults, skips
         self._columns, self._skips, self._errors = columns, skips, errors
-        found = message_class(message)
-        self._parse = found.FromString
-        fields = found.DESCRIPTOR.fields_by_name
+        message_type = message_class(message)
+        self._parse = message_type.FromString
+        fields = message_type.DESCRIPTOR.fields_by_name
         self._gets = [_getter(fields[column.name], column.type, reads_defaults) for column in columns]
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -117,8 +117,8 @@ class RawDecoder(ColumnDecoder):
         nulls = numpy.fromiter((message is None for message in messages), numpy.bool_, len(messages))
         for message in messages:
             if message is not None and len(message) != size:
-                found = f"{shorten(message, 40)} has {len(message)} bytes"
-                raise ValueError(f"{found}, {self._column.type} in column {self._column.name!r} has {size}")
+                problem = f"{shorten(message, 40)} has {len(message)} bytes"
+                raise ValueError(f"{problem}, {self._column.type} in column {self._column.name!r} has {size}")
         data = b"".join(bytes(size) if message is None else message for message in messages)
         numbers = numpy.frombuffer(data, self._order + code).astype(code)
         if self._column.type.root is Root.BOOLEAN:

@@ -143,7 +143,7 @@ def read_timestamps(strings: Values, pattern: str) -> Any:
 
 
 _EPOCH = Kind("seconds or milliseconds since 1970", NUMBER.holds, BIGINT)
-_PRECISION = Kind("digits of a second's fraction", lambda found: found.is_integer, BIGINT)
+_PRECISION = Kind("digits of a second's fraction", lambda kind: kind.is_integer, BIGINT)
 _ZONE = Kind("a time zone", TEXT.holds, STRING)
 
 
@@ -233,13 +233,13 @@ def _clock(instant: Any, zone: str) -> Any:
 
 
 for _usage, _about, _kind, _show, _aliases in (
-    ("CURRENT_TIMESTAMP", "The instant at which it is evaluated.", _INSTANT3, lambda instant, zone: instant, ("NOW",)),
-    ("CURRENT_ROW_TIMESTAMP()", "The instant at which a row is evaluated.", _INSTANT3, lambda one, zone: one, ()),
+    ("CURRENT_TIMESTAMP", "The instant at which it is evaluated.", _INSTANT3, lambda times, zone: times, ("NOW",)),
+    ("CURRENT_ROW_TIMESTAMP()", "The instant at which a row is evaluated.", _INSTANT3, lambda times, zone: times, ()),
     (
         "PROCTIME()",
         "The time of processing: the instant at which a row is evaluated.",
         _INSTANT3,
-        lambda one, zone: one,
+        lambda times, zone: times,
         (),
     ),
     ("LOCALTIMESTAMP", "What a clock shows in the session's time zone.", _TIMESTAMP3, local_times, ()),
@@ -248,7 +248,7 @@ for _usage, _about, _kind, _show, _aliases in (
         "CURRENT_DATE",
         "The day in the session's time zone.",
         DataTypes.DATE(),
-        lambda one, zone: pc.cast(pc.floor_temporal(local_times(one, zone), unit="day"), pyarrow.date32()),
+        lambda times, zone: pc.cast(pc.floor_temporal(local_times(times, zone), unit="day"), pyarrow.date32()),
         (),
     ),
 ):

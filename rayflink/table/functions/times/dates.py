@@ -30,7 +30,7 @@ from rayflink.table.types import DataType, DataTypes, Root
 dates = Family("Dates and times")
 _TIME_OR_INTERVAL = Kind(
     "a date, a time, a timestamp or an interval",
-    lambda found: TIME_POINT.holds(found) or INTERVAL.holds(found),
+    lambda kind: TIME_POINT.holds(kind) or INTERVAL.holds(kind),
     DataTypes.TIMESTAMP(3),
 )
 

@@ -15,7 +15,7 @@ from rayflink.table.plan.typed import Arguments, Expr, RowError, Values
 from rayflink.table.types import DataType, DataTypes, Root
 
 DAY_MS = 86_400_000
-INTERVAL = Kind("an interval", lambda found: found.is_interval, DataTypes.INTERVAL_DAY_TIME())
+INTERVAL = Kind("an interval", lambda kind: kind.is_interval, DataTypes.INTERVAL_DAY_TIME())
 _TIMES = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
 
 
