@@ -36,12 +36,12 @@ def seconds(text: str) -> float:
     Raises: argparse.ArgumentTypeError: it is no number of at least 0.1.
     """
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = 0.0
-    if not 0.1 <= found < float("inf"):
+        value = 0.0
+    if not 0.1 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"found {text!r}, wanted seconds, at least 0.1")
-    return found
+    return value
 
 
 __all__ = ["EXPORT_FORMATS", "at_least_one", "seconds", "wanted_parallelism"]

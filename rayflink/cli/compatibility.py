@@ -33,27 +33,27 @@ def check(chosen: argparse.Namespace, words: list[str]) -> int:
     program, path, *arguments = words
     savepoint = read_savepoint(path, storage_options(configuration_of(chosen).to_dict()))
     ids = {operator.id for operator in savepoint.operators}
-    found: list[tuple[int, tuple[StateVerdict, ...]]] = []
+    candidates: list[tuple[int, tuple[StateVerdict, ...]]] = []
 
     def keep(stream: StreamGraph, graph: JobGraph) -> PlannedJob:
         known = sum(node.operator_id in ids for vertex in graph.vertices for node in vertex.operators)
         verdicts = check_savepoint(graph, savepoint, chosen.allow_non_restored_state, not chosen.no_open)
-        found.append((known, verdicts))
+        candidates.append((known, verdicts))
         return PlannedJob(stream, graph)
 
     with intercepted(keep), redirect_stdout(sys.stderr):  # what the script prints is not the answer
         code = run_script(program, [*arguments, *chosen.script_arguments], of_command_line(chosen).to_dict())
-    if not found:
+    if not candidates:
         if code == OK:
             print(f"rayflink: {program} called no execute(), so there is nothing to check", file=sys.stderr)
         return code or FAILED
-    _, verdicts = max(found, key=lambda pair: pair[0])  # of several jobs the one that has most of the operators
+    _, verdicts = max(candidates, key=lambda pair: pair[0])  # of several jobs the one that has most of the operators
     refused = any(verdict.verdict == "refuse" for verdict in verdicts)
     if chosen.json:
         states = [dataclasses.asdict(verdict) for verdict in verdicts]
         print(json.dumps({"restores": not refused, "states": states}, indent=2))
     else:
-        rows = [(one.operator, one.state, one.verdict, one.reason or "-") for one in verdicts]
+        rows = [(verdict.operator, verdict.state, verdict.verdict, verdict.reason or "-") for verdict in verdicts]
         print(table(("operator", "state", "verdict", "why"), rows) if rows else "the savepoint contains no state")
         print(f"\nthe program {'cannot' if refused else 'can'} start from this savepoint")
     return FAILED if refused else OK

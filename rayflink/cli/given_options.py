@@ -64,18 +64,18 @@ def show_options(chosen: argparse.Namespace) -> int:
     configuration = configuration_of(chosen)
     if chosen.set:
         return _show_set(configuration, chosen.json)
-    found = options.all_options()
+    selection = options.all_options()
     if chosen.name:
         known = options.by_key()
         if chosen.name not in known:
             print(f"rayflink: {_unknown(chosen.name, Configuration.nearest(chosen.name))}", file=sys.stderr)
             return FAILED
-        found = [known[chosen.name]]
+        selection = [known[chosen.name]]
     if chosen.json:
-        described = [_described(option, configuration) for option in found]
+        described = [_described(option, configuration) for option in selection]
         print(json.dumps(described[0] if chosen.name else described, indent=2, ensure_ascii=False))
         return OK
-    print("\n\n".join(_text(_described(option, configuration)) for option in found))
+    print("\n\n".join(_text(_described(option, configuration)) for option in selection))
     return OK
 
 

@@ -83,17 +83,17 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     """
     wanted = str(chosen.job)
     jobs = running_jobs(chosen)
-    found = _meant(jobs, wanted)
-    if not found:  # it may have ended, or be published no more
+    matches = _meant(jobs, wanted)
+    if not matches:  # it may have ended, or be published no more
         jobs = all_jobs(chosen) if ended else joined_jobs(chosen)
-        found = _meant(jobs, wanted)
-        if ended and len({job["name"] for job in found}) == 1 and found[0]["name"] == wanted:
-            found = found[:1]  # of the runs of one job the latest is meant
-    if len(found) == 1:
-        return found[0]
-    known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in found or jobs)
-    if found:
-        print(f"rayflink: {wanted!r} matches {len(found)} jobs; give more of the id:{known}", file=sys.stderr)
+        matches = _meant(jobs, wanted)
+        if ended and len({job["name"] for job in matches}) == 1 and matches[0]["name"] == wanted:
+            matches = matches[:1]  # of the runs of one job the latest is meant
+    if len(matches) == 1:
+        return matches[0]
+    known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in matches or jobs)
+    if matches:
+        print(f"rayflink: {wanted!r} matches {len(matches)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
         none = f"no job is running ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
         where = f"; its jobs are:{known}" if known else f"; {none}"
@@ -103,20 +103,22 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
 
 def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
     """Ask the chosen job to end, wait until it has ended, print its state, and return the exit code."""
-    found = one_job(chosen)
-    if found is None:
+    job_status = one_job(chosen)
+    if job_status is None:
         return FAILED
     configuration = configuration_of(chosen)
-    job = launch.attach(found["jid"], configuration)
+    job = launch.attach(job_status["jid"], configuration)
     ask(job)
     try:
         state = str(job.wait(_HeldUp()).status.value)
     except TaskLost:  # the job's driver had its end first, and needed the coordinator no longer
-        states = [record["state"] for record in launch.recorded_jobs(configuration) if record["jid"] == found["jid"]]
+        states = [
+            record["state"] for record in launch.recorded_jobs(configuration) if record["jid"] == job_status["jid"]
+        ]
         if not states or not JobStatus(states[0]).is_terminal:
             raise
         state = states[0]
-    print(f"{found['name']}  {found['jid']}  {state}")
+    print(f"{job_status['name']}  {job_status['jid']}  {state}")
     return OK
 
 
@@ -136,20 +138,22 @@ class _HeldUp:
 
 def show_log(chosen: argparse.Namespace) -> int:
     """Print what the tasks and the coordinator of a job wrote, for `rayflink logs`, and return the exit code."""
-    found = one_job(chosen, ended=True)
-    if found is None:
+    job_status = one_job(chosen, ended=True)
+    if job_status is None:
         return FAILED
-    vertices = [vertex["name"] for vertex in found["vertices"]]
+    vertices = [vertex["name"] for vertex in job_status["vertices"]]
     if chosen.vertex is not None and not any(_is_vertex(chosen.vertex, name) for name in vertices):
         known = ", ".join(map(repr, vertices)) or "none"
-        print(f"rayflink: no vertex {chosen.vertex!r} in job {found['name']!r}, which has {known}", file=sys.stderr)
+        print(
+            f"rayflink: no vertex {chosen.vertex!r} in job {job_status['name']!r}, which has {known}", file=sys.stderr
+        )
         return USAGE
     configuration = configuration_of(chosen)
-    log = launch.job_log(found["jid"], configuration)
-    parallelism = {vertex["name"]: vertex["parallelism"] for vertex in found["vertices"]}
+    log = launch.job_log(job_status["jid"], configuration)
+    parallelism = {vertex["name"]: vertex["parallelism"] for vertex in job_status["vertices"]}
     with _ended_by_sigterm():
         while True:
-            goes_on = chosen.follow and any(job["jid"] == found["jid"] for job in running_jobs(chosen))
+            goes_on = chosen.follow and any(job["jid"] == job_status["jid"] for job in running_jobs(chosen))
             lines = log.read()
             if chosen.level is not None:
                 lines = of_level(lines, chosen.level)
@@ -198,11 +202,11 @@ def _chosen(lines: Iterable[LogLine], vertex: str | None, subtask: int | None) -
 
 
 def _shown(line: LogLine, parallelism: dict[str, int]) -> str:
-    at = datetime.fromtimestamp(line.at_ms / 1000, timezone.utc).strftime("%H:%M:%S.%f")[:-3]
+    timestamp = datetime.fromtimestamp(line.at_ms / 1000, timezone.utc).strftime("%H:%M:%S.%f")[:-3]
     who = line.process
     if line.vertex:
         who = f"{short(line.vertex, 40)} ({line.subtask + 1}/{parallelism.get(line.vertex, '?')})"
-    return f"{at} {line.stream} {who}: {line.text}"
+    return f"{timestamp} {line.stream} {who}: {line.text}"
 
 
 __all__ = [

@@ -28,9 +28,9 @@ _ENDED = "`list -a`, `status` and `logs` also show jobs that have ended, as long
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted or cancelled."""
-    given, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
+    own_arguments, script_arguments = _split(list(sys.argv[1:] if arguments is None else arguments))
     parser = _parser()
-    chosen, unknown = parser.parse_known_args(given)
+    chosen, unknown = parser.parse_known_args(own_arguments)
     if unknown:
         takes_program = "script" in vars(chosen)
         remedy = "; put -- before arguments of the program that begin with a dash" if takes_program else ""
@@ -67,8 +67,8 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Split the arguments into those of `rayflink` and those after `--`, which are the script's."""
     if "--" not in arguments:
         return arguments, []
-    at = arguments.index("--")
-    return arguments[:at], arguments[at + 1 :]
+    position = arguments.index("--")
+    return arguments[:position], arguments[position + 1 :]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -142,10 +142,10 @@ def _add_jobs(commands: Subcommands) -> None:
         ("logs", "show the output and log lines of a job's tasks and coordinator", _command("jobs", "show_log")),
     ):
         about = f"{text[0].upper()}{text[1:]}. {_ENDED}"
-        one = commands.add_parser(name, help=text, description=about)
-        one.add_argument("job", metavar="JOB", help="id of the job, the beginning of its id, or its name")
-        one.set_defaults(command=command)
-        _add_options(one)
+        subparser = commands.add_parser(name, help=text, description=about)
+        subparser.add_argument("job", metavar="JOB", help="id of the job, the beginning of its id, or its name")
+        subparser.set_defaults(command=command)
+        _add_options(subparser)
     text = "uid, name or id of an operator, and its new parallelism; operators chained to it get the same"
     rescaling = commands.choices["rescale"]
     rescaling.add_argument("wanted", metavar="OPERATOR=N", nargs="+", type=wanted_parallelism, help=text)
@@ -205,23 +205,25 @@ def _add_states(commands: Subcommands) -> None:
         ("diff", "compare two savepoints: added, removed and changed rows", _command("states", "diff")),
         ("export", "write the rows of a state to a file", _command("states", "export")),
     ):
-        one = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        one.set_defaults(command=command)
+        subparser = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        subparser.set_defaults(command=command)
         for place in ("before", "after") if name == "diff" else ("path",):
-            one.add_argument(place, metavar="PATH", help="folder of a savepoint or checkpoint")
+            subparser.add_argument(place, metavar="PATH", help="folder of a savepoint or checkpoint")
         text = "import and call the classes and functions that the snapshot names, not only plain types"
-        one.add_argument("--trust", action="store_true", help=text)
+        subparser.add_argument("--trust", action="store_true", help=text)
         count = None if name == "export" else "?"
-        one.add_argument("operator", metavar="OPERATOR", nargs=count, help="uid, name or id of the operator")
-        one.add_argument("state", metavar="STATE", nargs=count, help="name of the state")
-        _add_options(one)
+        subparser.add_argument("operator", metavar="OPERATOR", nargs=count, help="uid, name or id of the operator")
+        subparser.add_argument("state", metavar="STATE", nargs=count, help="name of the state")
+        _add_options(subparser)
         if name == "export":
-            one.add_argument(
+            subparser.add_argument(
                 "file", metavar="FILE", help="file to write: .parquet, .csv or .json (one object per line)"
             )
-            one.add_argument("--format", choices=EXPORT_FORMATS, help="format of the file (default: by its extension)")
+            subparser.add_argument(
+                "--format", choices=EXPORT_FORMATS, help="format of the file (default: by its extension)"
+            )
         else:
-            one.add_argument("--json", action="store_true", help="print JSON")
+            subparser.add_argument("--json", action="store_true", help="print JSON")
     shown = ways.choices["show"]
     shown.add_argument("--limit", type=int, default=20, metavar="N", help="number of rows to show (default 20; 0: all)")
     shown.add_argument("--count", action="store_true", help="count the rows of each state; this reads all of them")

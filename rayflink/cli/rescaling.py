@@ -23,15 +23,15 @@ LOOK_EVERY_S = 0.5
 
 def rescale(chosen: argparse.Namespace) -> int:
     """Ask the job that is meant, wait for its tasks to run again, print the pause, and return the exit code."""
-    found = one_job(chosen)
-    if found is None:
+    job_status = one_job(chosen)
+    if job_status is None:
         return FAILED
-    job = launch.attach(found["jid"], configuration_of(chosen))
+    job = launch.attach(job_status["jid"], configuration_of(chosen))
     future = job.rescale(dict(chosen.wanted))
     _tell_what_it_waits_for(job, future)
     pause_ms = future.result()
     changed = ", ".join(f"{operator}={parallelism}" for operator, parallelism in chosen.wanted)
-    print(f"{found['name']}  {found['jid']}  {changed}  pause {pause_ms / 1000:.2f} s")
+    print(f"{job_status['name']}  {job_status['jid']}  {changed}  pause {pause_ms / 1000:.2f} s")
     return OK
 
 

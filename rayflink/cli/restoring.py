@@ -25,11 +25,11 @@ from .script import INTERRUPTED, OK, USAGE
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configuration) -> int:
+def run_stored(chosen: argparse.Namespace, overrides: Configuration, around: Configuration) -> int:
     """Start the stored job that is meant, wait for its end, and return the exit code.
 
     Args:
-        given: options of the command line, which win over those of the stored job.
+        overrides: options of the command line, which win over those of the stored job.
         around: these, and those of the options file and the environment.
     """
     words = [*chosen.script, *chosen.script_arguments]
@@ -43,8 +43,8 @@ def run_stored(chosen: argparse.Namespace, given: Configuration, around: Configu
         print(f"rayflink: {problem}; use `rayflink rescale`, or run the program with -s", file=sys.stderr)
         return USAGE
     graph = stored_graph(words[0], chosen.checkpoint_dir, around)
-    given.remove_config(options.PYTHON_FILES.key)  # the stored job has them, beside its own
-    graph = replace(graph, configuration={**graph.configuration, **given.to_dict()})
+    overrides.remove_config(options.PYTHON_FILES.key)  # the stored job has them, beside its own
+    graph = replace(graph, configuration={**graph.configuration, **overrides.to_dict()})
     configuration = Configuration.from_dict(graph.configuration)
     _must_not_run(graph, configuration)
     print(f"job {graph.name!r} ({graph.id}) continues from its newest checkpoint", file=sys.stderr)
@@ -92,12 +92,12 @@ def stored_graph(what: str, folder: str | None, configuration: Configuration) ->
         files.append(unpacked(submission.modules))
     put_on_path(files)
     graph = _unpacked(submission.program, name)
-    found = {options.PYTHON_FILES.key: ",".join(files)} if files else {}
+    extra_options = {options.PYTHON_FILES.key: ",".join(files)} if files else {}
     if storage.list(ledger.FOLDER):  # also where the folder was moved since
         if name != graph.id:
             raise JobExecutionError(graph.id, f"is stored in {stored.url}", "give that folder the job's id as its name")
-        found[options.CHECKPOINT_DIRECTORY.key] = directory
-    return replace(graph, configuration={**graph.configuration, **found})
+        extra_options[options.CHECKPOINT_DIRECTORY.key] = directory
+    return replace(graph, configuration={**graph.configuration, **extra_options})
 
 
 def _unpacked(program: bytes, job_id: str) -> JobGraph:

@@ -40,11 +40,11 @@ def savepoint(chosen: argparse.Namespace) -> int:
             print("rayflink: the job is missing; give its id or name, or --dispose PATH", file=sys.stderr)
         return USAGE
     chosen.job = words[0]
-    found = one_job(chosen)
-    if found is None:
+    job_status = one_job(chosen)
+    if job_status is None:
         return FAILED
     directory = words[1] if len(words) > 1 else None
-    path = launch.attach(found["jid"], configuration_of(chosen)).trigger_savepoint(directory).result()
+    path = launch.attach(job_status["jid"], configuration_of(chosen)).trigger_savepoint(directory).result()
     print(_completed(path))
     return OK
 
@@ -68,16 +68,16 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     if chosen.subtasks and chosen.checkpoint is None:
         print("rayflink: the number is missing; use checkpoints JOB NUMBER --subtasks", file=sys.stderr)
         return USAGE
-    found = one_job(chosen)
-    if found is None:
+    job_status = one_job(chosen)
+    if job_status is None:
         return FAILED
     now_ms = int(time.time() * 1000)
-    statistics = launch.attach(found["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
+    statistics = launch.attach(job_status["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
     if chosen.json:
         print(json.dumps(statistics, indent=2))
     elif chosen.checkpoint is not None:
         show = checkpoint_by_subtask if chosen.subtasks else one_checkpoint
-        print(show(statistics, {vertex["id"]: vertex["name"] for vertex in found["vertices"]}, now_ms))
+        print(show(statistics, {vertex["id"]: vertex["name"] for vertex in job_status["vertices"]}, now_ms))
     else:
         print(checkpoint_tables(statistics, now_ms))
     return OK

@@ -54,7 +54,7 @@ def run_script(program: str, arguments: Sequence[str], options: Mapping[str, str
     except RayflinkError as error:
         print_error(error, path)
         ended = (error, error.__cause__)  # that of a statement is the cause of the script's
-        return INTERRUPTED if any(isinstance(one, (JobCancelled, DriverEnded)) for one in ended) else FAILED
+        return INTERRUPTED if any(isinstance(failure, (JobCancelled, DriverEnded)) for failure in ended) else FAILED
     except Exception as error:
         _print_users_traceback(error, path, sys.stderr)
         return FAILED
@@ -149,12 +149,12 @@ def _print_users_traceback(error: Exception, path: str, stream: TextIO) -> None:
 
 def _line_of(tb: TracebackType | None, path: str) -> str:
     """Return "file:line" of the innermost frame of the script."""
-    found = ""
+    line = ""
     while path and tb is not None:
         if _is_script(tb, path):
-            found = f"{path}:{tb.tb_lineno}"
+            line = f"{path}:{tb.tb_lineno}"
         tb = tb.tb_next
-    return found
+    return line
 
 
 def _is_script(tb: TracebackType, path: str) -> bool:

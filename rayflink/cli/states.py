@@ -76,22 +76,24 @@ def diff(chosen: argparse.Namespace) -> int:
     """Show what differs between two savepoints, or the rows of one state that do, and return the exit code."""
 
     before, after = _load(chosen, chosen.before), _load(chosen, chosen.after)
-    found: Iterable[StateChanges] = differences(before, after)
+    state_changes: Iterable[StateChanges] = differences(before, after)
     if chosen.operator is not None:
-        ids = {one.operator(chosen.operator).id for one in (before, after) if _has(one, chosen.operator)}
+        ids = {
+            savepoint.operator(chosen.operator).id for savepoint in (before, after) if _has(savepoint, chosen.operator)
+        }
         ids = ids or {after.operator(chosen.operator).id}
-        uids = {operator.uid or operator.name for one in (before, after) for operator in one.operators
+        uids = {operator.uid or operator.name for savepoint in (before, after) for operator in savepoint.operators
                 if operator.id in ids}  # fmt: skip
-        found = [changes for changes in found if changes.operator in uids]
+        state_changes = [changes for changes in state_changes if changes.operator in uids]
     if chosen.state is not None:
-        found = [changes for changes in found if changes.state == chosen.state]
-        if not found:
+        state_changes = [changes for changes in state_changes if changes.state == chosen.state]
+        if not state_changes:
             after.operator(chosen.operator).state(chosen.state)
-        for changes in found:
+        for changes in state_changes:
             differing = changes.to_arrow()
             _print_rows(differing.column_names, differing.to_pylist(), chosen.json)
         return OK
-    rows = [(changes.operator, changes.state, *changes.counts().values()) for changes in found]
+    rows = [(changes.operator, changes.state, *changes.counts().values()) for changes in state_changes]
     if not chosen.all:
         rows = [row for row in rows if any(row[2:])]
     names = ("operator", "state", "added", "removed", "changed")
@@ -163,7 +165,7 @@ def options_of_storage(chosen: argparse.Namespace) -> dict[str, str]:
 
 
 def _has(savepoint: Savepoint, operator: str) -> bool:
-    return any(operator in (one.uid, one.id, one.name) for one in savepoint.operators)
+    return any(operator in (candidate.uid, candidate.id, candidate.name) for candidate in savepoint.operators)
 
 
 def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator[tuple[Any, SavedState]]:

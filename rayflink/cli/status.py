@@ -39,46 +39,46 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 def status(chosen: argparse.Namespace) -> int:
     """Show a job, with `--watch` until it has ended or Ctrl-C, and return the exit code."""
-    found = one_job(chosen, ended=True)
-    if found is None:
+    job_status = one_job(chosen, ended=True)
+    if job_status is None:
         return FAILED
     if chosen.watch is None:
-        print(_shown(chosen, found))
+        print(_shown(chosen, job_status))
         return OK
-    chosen.job = found["jid"]
+    chosen.job = job_status["jid"]
     try:
-        while found is not None:
+        while job_status is not None:
             clear = _CLEAR if is_terminal(sys.stdout) and not chosen.json else ""
-            print(f"{clear}{_shown(chosen, found)}", end="\n" if chosen.json else "\n\n", flush=True)
-            if found["state"] == LOST or JobStatus(found["state"]).is_terminal:
+            print(f"{clear}{_shown(chosen, job_status)}", end="\n" if chosen.json else "\n\n", flush=True)
+            if job_status["state"] == LOST or JobStatus(job_status["state"]).is_terminal:
                 return OK
             time.sleep(chosen.watch)
-            found = one_job(chosen, ended=True)
+            job_status = one_job(chosen, ended=True)
     except KeyboardInterrupt:  # the way to end it
         return OK
     return FAILED
 
 
-def _shown(chosen: argparse.Namespace, found: Status) -> str:
+def _shown(chosen: argparse.Namespace, job_status: Status) -> str:
     if chosen.metrics:
-        return metric_lines(found)
+        return metric_lines(job_status)
     now_ms = int(time.time() * 1000)
     if chosen.json:
-        return json.dumps(status_report(found, now_ms), indent=None if chosen.watch else 2)
-    return status_text(found, now_ms)
+        return json.dumps(status_report(job_status, now_ms), indent=None if chosen.watch else 2)
+    return status_text(job_status, now_ms)
 
 
-def status_text(found: Status, now_ms: int) -> str:
+def status_text(job_status: Status, now_ms: int) -> str:
     """Return the lines on a job: its state, a table of its vertices, what holds it up, its metrics and its failures.
 
     Args:
         now_ms: the time, epoch milliseconds.
     """
-    report = status_report(found, now_ms)
-    parts = [status_head(found), vertex_table(found["vertices"], report["vertices"], now_ms)]
-    held_up = [*stalled_tasks(found["vertices"]), *waiting_tasks(found["vertices"])]
+    report = status_report(job_status, now_ms)
+    parts = [status_head(job_status), vertex_table(job_status["vertices"], report["vertices"], now_ms)]
+    held_up = [*stalled_tasks(job_status["vertices"]), *waiting_tasks(job_status["vertices"])]
     parts += ["\n".join(held_up), report["held_back"] or ""]
-    counted = [row for row in user_metrics(found["vertices"]) if row[2] != 0 or row[3] or row[4]]
+    counted = [row for row in user_metrics(job_status["vertices"]) if row[2] != 0 or row[3] or row[4]]
     parts.append(table(USER_METRIC_COLUMNS, counted) if counted else "")
     if report["recovery"]:
         parts.append(f"last recovery: {describe_recovery(report['recovery'])}")

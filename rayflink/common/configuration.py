@@ -233,7 +233,7 @@ class Configuration:
             return option.read(self._values[key], key)
         except ConfigError as error:
             line = self.origin(key)
-            raise ConfigError(error.key, error.found, error.wanted, error.remedy, line) from None
+            raise ConfigError(error.key, error.value, error.wanted, error.remedy, line) from None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Configuration:
         return Configuration(self)
@@ -305,14 +305,14 @@ def _near(key: str, known: Iterable[str]) -> list[str]:
         matcher.set_seq1(text)
         return matcher.ratio() if matcher.real_quick_ratio() >= _NEAR and matcher.quick_ratio() >= _NEAR else 0.0
 
-    found = []
+    matches = []
     for name in known:
         parts = name.split(".")
-        runs = {".".join(parts[at : at + width]) for at in range(len(parts) - width + 1)}
+        runs = {".".join(parts[start : start + width]) for start in range(len(parts) - width + 1)}
         best = max(map(likeness, {name, *runs}))
         if best >= _NEAR:
-            found.append((-best, len(name), name))
-    return [name for *_, name in sorted(found)[:3]]
+            matches.append((-best, len(name), name))
+    return [name for *_, name in sorted(matches)[:3]]
 
 
 def _is_plain(value: object) -> bool:

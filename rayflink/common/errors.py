@@ -78,20 +78,20 @@ class ConfigError(RayflinkError):
 
     Args:
         key: of the option; the name of the variable, in capitals.
-        found: its value.
+        value: what it has.
         wanted: what it takes.
         remedy: what to change.
         line: where it was set, as `Configuration.origin` says; "" where that is not known.
     """
 
-    def __init__(self, key: str, found: str, wanted: str, remedy: str, line: str = "") -> None:
-        super().__init__(key, found, wanted, remedy, line)
-        self.key, self.found, self.wanted, self.remedy, self.line = key, found, wanted, remedy, line
+    def __init__(self, key: str, value: str, wanted: str, remedy: str, line: str = "") -> None:
+        super().__init__(key, value, wanted, remedy, line)
+        self.key, self.value, self.wanted, self.remedy, self.line = key, value, wanted, remedy, line
 
     def __str__(self) -> str:
-        at = f" ({self.line})" if self.line else ""
+        origin = f" ({self.line})" if self.line else ""
         what = "environment variable" if self.key.isupper() else "option"
-        return f"{what} {self.key!r}{at}: found {self.found}, wanted {self.wanted}; {self.remedy}"
+        return f"{what} {self.key!r}{origin}: found {self.value}, wanted {self.wanted}; {self.remedy}"
 
 
 class ConnectorError(RayflinkError):
@@ -145,16 +145,16 @@ class TypeMismatch(InvalidTypesError):
     Args:
         where: what was being checked, for example ``result of map 'parse'``.
         path: position inside the value, for example ``.price`` or ``[2].f0``; empty for the value itself.
-        found: type and shortened form of what stands there.
+        actual: type and shortened form of what stands there.
         wanted: the declared type there.
         remedy: what to change.
         line: ``file:line`` of the program that declared the type, or empty.
     """
 
-    def __init__(self, where: str, path: str, found: str, wanted: str, remedy: str, line: str = "") -> None:
-        super().__init__(f"{where}{path}: found {found}, wanted {wanted}", remedy, line)
-        self.args = (where, path, found, wanted, remedy, line)
-        self.where, self.path, self.found, self.wanted = where, path, found, wanted
+    def __init__(self, where: str, path: str, actual: str, wanted: str, remedy: str, line: str = "") -> None:
+        super().__init__(f"{where}{path}: found {actual}, wanted {wanted}", remedy, line)
+        self.args = (where, path, actual, wanted, remedy, line)
+        self.where, self.path, self.actual, self.wanted = where, path, actual, wanted
 
 
 class NotSerializable(RayflinkError):
@@ -196,11 +196,11 @@ class JobFailed(JobExecutionError):
         self, job_id: str, operator: str, subtask: int, record: str, user_traceback: str, call_site: str = ""
     ) -> None:
         lines = user_traceback.strip().splitlines()
-        at = f" (created at {call_site})" if call_site else ""
+        origin = f" (created at {call_site})" if call_site else ""
         if len(lines) == 1:  # no line of the program was in it: what to correct stands in the reason
-            where, remedy = f"{operator!r}{at}", "correct that and submit the job again"
+            where, remedy = f"{operator!r}{origin}", "correct that and submit the job again"
         else:
-            where, remedy = repr(operator), f"correct {operator!r}{at} and submit the job again"
+            where, remedy = repr(operator), f"correct {operator!r}{origin} and submit the job again"
         super().__init__(job_id, f"failed in {where}, subtask {subtask}: {lines[-1] if lines else ''}", remedy)
         self.args = (job_id, operator, subtask, record, user_traceback, call_site)
         self.operator, self.subtask, self.record = operator, subtask, record
@@ -270,16 +270,16 @@ class SuppressRestarts(RayflinkError):
     ...         raise SuppressRestarts("found a line of another version than 2", "read it with the old program")
 
     Args:
-        found: what is wrong.
+        problem: what is wrong.
         remedy: what to do about it.
     """
 
-    def __init__(self, found: str, remedy: str = "correct this, then submit the job again") -> None:
-        super().__init__(found, remedy)
-        self.found, self.remedy = found, remedy
+    def __init__(self, problem: str, remedy: str = "correct this, then submit the job again") -> None:
+        super().__init__(problem, remedy)
+        self.problem, self.remedy = problem, remedy
 
     def __str__(self) -> str:
-        return f"{self.found}; {self.remedy}"
+        return f"{self.problem}; {self.remedy}"
 
 
 class TaskLost(RayflinkError):
@@ -309,25 +309,25 @@ class TaskLost(RayflinkError):
 class NoResourceAvailable(RayflinkError):
     """The cluster did not give the slots a job needs in time."""
 
-    def __init__(self, wanted: str, found: str, waited_ms: int) -> None:
-        super().__init__(wanted, found, waited_ms)
-        self.wanted, self.found, self.waited_ms = wanted, found, waited_ms
+    def __init__(self, wanted: str, resources: str, waited_ms: int) -> None:
+        super().__init__(wanted, resources, waited_ms)
+        self.wanted, self.resources, self.waited_ms = wanted, resources, waited_ms
         self.remedy = "lower the parallelism, add nodes, or raise slot.request.timeout"
 
     def __str__(self) -> str:
-        return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.found}; {self.remedy}"
+        return f"no slots after {self.waited_ms} ms: wanted {self.wanted}, found {self.resources}; {self.remedy}"
 
 
 class RayCannotStart(RayflinkError):
     """No Ray runs for the job, and none can be started on this machine.
 
     Args:
-        found: what starting it raised.
+        cause: what starting it raised.
     """
 
-    def __init__(self, found: str) -> None:
-        super().__init__(found)
-        self.found = found
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
         self.remedy = (
             "see whether `ray start --head` works, and whether memory and the disk of its folder (RAY_TMPDIR or /tmp) "
             "have room; set RAY_ADDRESS to join a running cluster; a job with `execution.target: local`, as by "
@@ -335,7 +335,7 @@ class RayCannotStart(RayflinkError):
         )
 
     def __str__(self) -> str:
-        return f"Ray could not be started on this machine: {self.found}; {self.remedy}"
+        return f"Ray could not be started on this machine: {self.cause}; {self.remedy}"
 
 
 class ControlPlaneTimeout(RayflinkError):

@@ -71,8 +71,10 @@ class JobClient(ABC):
             TypeError: `advance_to_end_of_event_time` is no truth value: a path there would drain the job.
         """
         if not isinstance(advance_to_end_of_event_time, bool):
-            found = f"found advance_to_end_of_event_time={advance_to_end_of_event_time!r}, wanted True (drain) or False"
-            raise TypeError(f"{found}; write stop_with_savepoint(False, savepoint_directory)")
+            problem = (
+                f"found advance_to_end_of_event_time={advance_to_end_of_event_time!r}, wanted True (drain) or False"
+            )
+            raise TypeError(f"{problem}; write stop_with_savepoint(False, savepoint_directory)")
         stop = StopMode.DRAIN if advance_to_end_of_event_time else StopMode.SUSPEND
         return self._future_savepoint(savepoint_directory, stop)
 
@@ -112,7 +114,9 @@ class JobClient(ABC):
         """
         statistics = self._checkpoints(checkpoint_id)
         if statistics is None:
-            known = ", ".join(str(one["id"]) for one in (self._checkpoints(None) or {})["history"]) or "none"
+            known = (
+                ", ".join(str(checkpoint["id"]) for checkpoint in (self._checkpoints(None) or {})["history"]) or "none"
+            )
             remedy = f"ask for one that it remembers ({known}), or raise {CHECKPOINT_HISTORY.key}"
             raise JobExecutionError(self._job_id, f"has no record of checkpoint {checkpoint_id}", remedy)
         return statistics
@@ -181,11 +185,11 @@ class JobClient(ABC):
         """Return the future of a request, made now; its number makes sure that it is made once."""
 
         def answer(timeout_s: float | None) -> T:
-            given = ask(timeout_s)
-            if given is None:
+            reply = ask(timeout_s)
+            if reply is None:
                 pending: T = CompletableFuture.PENDING
                 return pending
-            value, failure = given
+            value, failure = reply
             if failure:
                 raise JobExecutionError(self._job_id, f"{failed}: {failure}", "ask again once that is repaired")
             return value

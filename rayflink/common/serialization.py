@@ -105,8 +105,8 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
     def serialize(self, element: UserRecord) -> bytes:
         if not isinstance(element, str):
-            found = f"{type(element).__name__} {shorten(element, 80)}"
-            raise TypeError(f"SimpleStringSchema writes str, found {found}; map it to a string first")
+            actual = f"{type(element).__name__} {shorten(element, 80)}"
+            raise TypeError(f"SimpleStringSchema writes str, found {actual}; map it to a string first")
         return element.encode(self._charset)
 
     def deserialize(self, message: bytes) -> str:
@@ -127,8 +127,8 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
     def serialize(self, element: UserRecord) -> bytes:
         if not isinstance(element, bytes | bytearray | memoryview):
-            found = f"{type(element).__name__} {shorten(element, 80)}"
-            raise TypeError(f"ByteArraySchema writes bytes, found {found}; map it to bytes first")
+            actual = f"{type(element).__name__} {shorten(element, 80)}"
+            raise TypeError(f"ByteArraySchema writes bytes, found {actual}; map it to bytes first")
         return bytes(element)
 
     def serialize_batch(self, batch: Batch) -> Sequence[bytes | None]:
@@ -175,8 +175,8 @@ class RowFieldExtractorSchema(SerializationSchema):
         if value is None:
             return b""
         if not isinstance(value, bytes | bytearray | memoryview):
-            found = f"{type(value).__name__} {shorten(value, 80)}"
-            raise TypeError(f"field {self._field_index} must be bytes, found {found}; encode it in a map() before")
+            actual = f"{type(value).__name__} {shorten(value, 80)}"
+            raise TypeError(f"field {self._field_index} must be bytes, found {actual}; encode it in a map() before")
         return bytes(value)
 
 

@@ -368,8 +368,8 @@ class WatermarkStrategy:
         drift_ms = to_millis(max_allowed_watermark_drift)
         update_ms = 1000 if update_interval is None else to_millis(update_interval)
         if drift_ms < 0 or update_ms <= 0:
-            found = f"got {drift_ms} ms and {update_ms} ms"
-            raise ValueError(f"a drift of at least 0 and an update interval above 0 are wanted, {found}")
+            actual = f"got {drift_ms} ms and {update_ms} ms"
+            raise ValueError(f"a drift of at least 0 and an update interval above 0 are wanted, {actual}")
         if self.create_generator is NoWatermarks:
             raise ValueError(
                 "a source without watermarks would hold back its group for ever; "
@@ -383,15 +383,15 @@ class WatermarkStrategy:
         return changed
 
 
-def ensure_strategy(given: object) -> None:
+def ensure_strategy(strategy: object) -> None:
     """Check that a value is a watermark strategy.
 
     Raises:
         TypeError: it is none.
     """
-    if not isinstance(given, WatermarkStrategy):
+    if not isinstance(strategy, WatermarkStrategy):
         remedy = "make one by WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))"
-        raise TypeError(f"a WatermarkStrategy is wanted, found {shorten(given, 80)}; {remedy}")
+        raise TypeError(f"a WatermarkStrategy is wanted, found {shorten(strategy, 80)}; {remedy}")
 
 
 class _Bounded:

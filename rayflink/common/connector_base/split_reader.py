@@ -124,5 +124,5 @@ class OneByOneReader(SourceReader):
 
 def split_id(split: SourceSplit) -> str:
     """Return the split's `split_id`, else its repr; the same for all positions in it where it has one."""
-    found = getattr(split, "split_id", None)
-    return repr(split)[:200] if found is None else str(found() if callable(found) else found)
+    identity = getattr(split, "split_id", None)
+    return repr(split)[:200] if identity is None else str(identity() if callable(identity) else identity)

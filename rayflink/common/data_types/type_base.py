@@ -25,7 +25,7 @@ class Fault(NamedTuple):
     """The place inside a value where the type does not hold."""
 
     path: str
-    found: str
+    actual: str
     wanted: str
     remedy: str
 
@@ -54,7 +54,7 @@ class TypeInformation:
         """
         fault = self._fault(value, "") if value is not None or not self.accepts_none else None
         if fault is not None:
-            raise TypeMismatch(where, fault.path, fault.found, fault.wanted, fault.remedy, line)
+            raise TypeMismatch(where, fault.path, fault.actual, fault.wanted, fault.remedy, line)
 
     def check_batch(self, values: Sequence[Any], where: str = "value", line: str = "") -> None:
         """Check each value, without a Python loop where all values are of the exact Python type.
@@ -137,16 +137,16 @@ class TypeInformation:
             values = [value for value in values if value is not None]
         return self._column_fits(values)
 
-    def _mismatch(self, value: UserValue, path: str, found: str = "") -> Fault:
+    def _mismatch(self, value: UserValue, path: str, actual: str = "") -> Fault:
         from .type_hints import infer_type  # which imports this module
 
-        found = found or (f"{type(value).__name__} {shorten(value, 80)}" if value is not None else "None")
+        actual = actual or (f"{type(value).__name__} {shorten(value, 80)}" if value is not None else "None")
         remedy = f"give {self.python_form}"
         if value is not None:
             inferred = infer_type(value)
             if inferred != self:
                 remedy += f", or declare the type as {_short(inferred)}"
-        return Fault(path, found, _short(self), remedy)
+        return Fault(path, actual, _short(self), remedy)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._parameters() == other._parameters()
@@ -177,13 +177,13 @@ def _same_or(values: Sequence[Any], converted: list[Any]) -> Sequence[Any]:
     return values if all(old is new for old, new in zip(values, converted, strict=True)) else converted
 
 
-def only_types(fields: Iterable[Any], of: str) -> tuple[TypeInformation, ...]:
+def only_types(fields: Iterable[Any], owner: str) -> tuple[TypeInformation, ...]:
     """Return the fields as a tuple. Raises: InvalidTypesError: one is not a TypeInformation."""
     types = tuple(fields)
     for field in types:
         if not isinstance(field, TypeInformation):
             raise InvalidTypesError(
-                f"{of} is made of TypeInformation, found {shorten(field, 80)}",
+                f"{owner} is made of TypeInformation, found {shorten(field, 80)}",
                 "use for example Types.STRING(), or to_type_info() for a Python type",
             )
     return types

@@ -63,7 +63,7 @@ class TypeSerializer:
         try:
             converted = self.type_info.convert(value)
         except TypeMismatch as error:
-            raise SerializationError(str(self), f"{error.found} at value{error.path}", error.remedy) from None
+            raise SerializationError(str(self), f"{error.actual} at value{error.path}", error.remedy) from None
         out = bytearray()
         _write_nullable(self.type_info, out, converted)
         return bytes(out)
@@ -95,11 +95,11 @@ def _write_nullable(kind: TypeInformation, out: bytearray, value: UserValue) -> 
         _write(kind, out, value)
 
 
-def _read_nullable(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, int]:
-    present, at = take(data, at, 1)
+def _read_nullable(kind: TypeInformation, data: bytes, position: int) -> tuple[Any, int]:
+    present, position = take(data, position, 1)
     if present not in (b"\0", b"\1"):
         raise MalformedBytesError("0 (None) or 1 (a value)", repr(present))
-    return _read(kind, data, at) if present == b"\1" else (None, at)
+    return _read(kind, data, position) if present == b"\1" else (None, position)
 
 
 def _write(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
@@ -129,37 +129,37 @@ def _write(kind: TypeInformation, out: bytearray, value: UserValue) -> None:
         _write_sized(out, _pickled(value))
 
 
-def _read(kind: TypeInformation, data: bytes, at: int) -> tuple[Any, int]:
+def _read(kind: TypeInformation, data: bytes, position: int) -> tuple[Any, int]:
     if isinstance(kind, BasicTypeInfo):
-        return _read_basic(kind.basic_type, data, at)
+        return _read_basic(kind.basic_type, data, position)
     if isinstance(kind, RowTypeInfo):
-        row_kind, at = take(data, at, 1)
-        fields, at = _read_fields(kind.field_types, data, at)
-        return _create_row(kind._names, fields, _KINDS[row_kind[0]]), at
+        row_kind, position = take(data, position, 1)
+        fields, position = _read_fields(kind.field_types, data, position)
+        return _create_row(kind._names, fields, _KINDS[row_kind[0]]), position
     if isinstance(kind, TupleTypeInfo):
-        fields, at = _read_fields(kind.field_types, data, at)
-        return tuple(fields), at
+        fields, position = _read_fields(kind.field_types, data, position)
+        return tuple(fields), position
     if isinstance(kind, MapTypeInfo):
-        size, at = read_varint(data, at)
+        size, position = read_varint(data, position)
         pairs = {}
         for _ in range(size):
-            key, at = _read(kind.key_type, data, at)
-            pairs[key], at = _read_nullable(kind.value_type, data, at)
-        return pairs, at
+            key, position = _read(kind.key_type, data, position)
+            pairs[key], position = _read_nullable(kind.value_type, data, position)
+        return pairs, position
     if isinstance(kind, ElementsTypeInfo):
         if getattr(kind, "is_bytes", False):
-            return _read_sized(data, at)
-        size, at = read_varint(data, at)
+            return _read_sized(data, position)
+        size, position = read_varint(data, position)
         items = []
         for _ in range(size):
-            item, at = _read_nullable(kind.element_type, data, at)
+            item, position = _read_nullable(kind.element_type, data, position)
             items.append(item)
-        return items, at
+        return items, position
     if type(kind) is DateTypeInfo:
-        ordinal, at = take(data, at, 4)
-        return datetime.date.fromordinal(int.from_bytes(ordinal, "big")), at
-    body, at = _read_sized(data, at)
-    return pickle.loads(body), at
+        ordinal, position = take(data, position, 4)
+        return datetime.date.fromordinal(int.from_bytes(ordinal, "big")), position
+    body, position = _read_sized(data, position)
+    return pickle.loads(body), position
 
 
 def _write_basic(basic: BasicType, out: bytearray, value: UserValue) -> None:
@@ -174,19 +174,19 @@ def _write_basic(basic: BasicType, out: bytearray, value: UserValue) -> None:
         write_string(out, str(value))
 
 
-def _read_basic(basic: BasicType, data: bytes, at: int) -> tuple[Any, int]:
+def _read_basic(basic: BasicType, data: bytes, position: int) -> tuple[Any, int]:
     fixed = _FIXED.get(basic)
     if fixed is not None:
-        body, at = take(data, at, fixed.size)
-        return fixed.unpack(body)[0], at
+        body, position = take(data, position, fixed.size)
+        return fixed.unpack(body)[0], position
     if basic is BasicType.BIG_INT:
-        body, at = _read_sized(data, at)
-        return int.from_bytes(body, "big", signed=True), at
+        body, position = _read_sized(data, position)
+        return int.from_bytes(body, "big", signed=True), position
     if basic is BasicType.INSTANT:
-        body, at = take(data, at, _INSTANT.size)
-        return Instant(*_INSTANT.unpack(body)), at
-    text, at = read_string(data, at)
-    return (Decimal(cast(str, text)) if basic is BasicType.BIG_DEC else text), at
+        body, position = take(data, position, _INSTANT.size)
+        return Instant(*_INSTANT.unpack(body)), position
+    text, position = read_string(data, position)
+    return (Decimal(cast(str, text)) if basic is BasicType.BIG_DEC else text), position
 
 
 def _write_fields(types: tuple[TypeInformation, ...], out: bytearray, values: Iterable[UserValue]) -> None:
@@ -199,16 +199,16 @@ def _write_fields(types: tuple[TypeInformation, ...], out: bytearray, values: It
             _write(kind, out, field)
 
 
-def _read_fields(types: tuple[TypeInformation, ...], data: bytes, at: int) -> tuple[list[Any], int]:
-    mask_bytes, at = take(data, at, (len(types) + 7) // 8)
+def _read_fields(types: tuple[TypeInformation, ...], data: bytes, position: int) -> tuple[list[Any], int]:
+    mask_bytes, position = take(data, position, (len(types) + 7) // 8)
     mask = int.from_bytes(mask_bytes, "little")
     fields: list[Any] = []
     for index, kind in enumerate(types):
         field = None
         if not mask >> index & 1:
-            field, at = _read(kind, data, at)
+            field, position = _read(kind, data, position)
         fields.append(field)
-    return fields, at
+    return fields, position
 
 
 def _write_sized(out: bytearray, body: bytes) -> None:
@@ -216,9 +216,9 @@ def _write_sized(out: bytearray, body: bytes) -> None:
     out += body
 
 
-def _read_sized(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = read_varint(data, at)
-    return take(data, at, size)
+def _read_sized(data: bytes, position: int) -> tuple[bytes, int]:
+    size, position = read_varint(data, position)
+    return take(data, position, size)
 
 
 def _pickled(value: UserValue) -> bytes:

@@ -83,7 +83,7 @@ class _Extremum(Accumulator[Any, Any]):
 
     @staticmethod
     @abstractmethod
-    def _better(one: UserValue, other: UserValue) -> Any:
+    def _better(left: UserValue, right: UserValue) -> Any:
         """Return the one of two values that wins."""
 
     def add(self, value: UserValue) -> None:
@@ -104,16 +104,16 @@ class Minimum(_Extremum):
     """The smallest value added, or None."""
 
     @staticmethod
-    def _better(one: UserValue, other: UserValue) -> Any:
-        return min(one, other)
+    def _better(left: UserValue, right: UserValue) -> Any:
+        return min(left, right)
 
 
 class Maximum(_Extremum):
     """The largest value added, or None."""
 
     @staticmethod
-    def _better(one: UserValue, other: UserValue) -> Any:
-        return max(one, other)
+    def _better(left: UserValue, right: UserValue) -> Any:
+        return max(left, right)
 
 
 class AverageAccumulator(Accumulator[float, float]):
@@ -196,8 +196,10 @@ def merge_accumulators(parts: Iterable[Mapping[str, Accumulator[Any, Any]]]) -> 
             if known is None:
                 merged[name] = copy.deepcopy(accumulator)
             elif type(known) is not type(accumulator):
-                found, wanted = type(accumulator).__name__, type(known).__name__
-                raise TypeError(f"accumulator {name!r} is a {found} in one task and a {wanted} in another; rename one")
+                new_type, wanted = type(accumulator).__name__, type(known).__name__
+                raise TypeError(
+                    f"accumulator {name!r} is a {new_type} in one task and a {wanted} in another; rename one"
+                )
             else:
                 known.merge(accumulator)
     return merged

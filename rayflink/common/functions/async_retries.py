@@ -150,8 +150,8 @@ def exception_type_predicate(error: Exception, expected_error_type: type[BaseExc
     return isinstance(error, expected_error_type)
 
 
-def _ensure_positive(**found: float) -> None:
-    for name, value in found.items():
+def _ensure_positive(**parameters: float) -> None:
+    for name, value in parameters.items():
         if value <= 0:
             raise ValueError(f"{name} must be above 0, found {value!r}")
 

@@ -59,9 +59,9 @@ class KeyBy:
     step: str = "key_by"
 
     @classmethod
-    def of(cls, given: Any) -> KeyBy:
+    def of(cls, selector: Any) -> KeyBy:
         """Return the KeyBy itself; anything else is a selector of an unknown line."""
-        return given if isinstance(given, cls) else cls(given)
+        return selector if isinstance(selector, cls) else cls(selector)
 
     def __call__(self, record: UserRecord) -> Any:
         """Return the key of a record."""
@@ -139,9 +139,9 @@ def ensure_takes(width: int, call: Callable[..., Any], step: str) -> None:
     try:
         signature.bind(*range(width))
     except TypeError:
-        found = [p for p in signature.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        parameters = [p for p in signature.parameters.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
         name = getattr(call, "__qualname__", type(call).__name__)
-        problem = f"{step} wants a function of {_arguments(width)}, found one of {len(found)}: {name}{signature}"
+        problem = f"{step} wants a function of {_arguments(width)}, found one of {len(parameters)}: {name}{signature}"
         raise InvalidFunction(problem, f"give it {_arguments(width)}", call_site()) from None
 
 
@@ -193,8 +193,8 @@ def as_fold(function: UserCode) -> UserFunction:
 
 def as_key_selector(function: UserCode) -> UserFunction:
     """Return `value -> key`, from a KeySelector or a callable, or the KeyBy that holds one."""
-    given = KeyBy.of(function)
-    return _single(given.selector, "get_key", "a KeySelector", given.step)
+    key_by = KeyBy.of(function)
+    return _single(key_by.selector, "get_key", "a KeySelector", key_by.step)
 
 
 def as_output_selector(function: UserCode) -> Callable[[Any], Any]:

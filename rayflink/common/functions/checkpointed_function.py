@@ -146,7 +146,7 @@ def checkpointed_of(function: UserCode) -> tuple[Any, ...]:
         return ()
     if all(callable(getattr(function, method, None)) for method in ("initialize_state", "snapshot_state")):
         return (function,)
-    return tuple(found for inner in getattr(function, "wrapped_functions", ()) for found in checkpointed_of(inner))
+    return tuple(part for inner in getattr(function, "wrapped_functions", ()) for part in checkpointed_of(inner))
 
 
 __all__ = ["CheckpointedFunction", "FunctionInitializationContext", "FunctionSnapshotContext", "checkpointed_of"]

@@ -74,9 +74,9 @@ def as_join(function: UserCode, step: str = "apply") -> tuple[UserFunction, bool
 
     It comes from a JoinFunction or a callable. A generator function gives many, as a FlatJoinFunction does.
     """
-    made = as_single(function, "join", "a JoinFunction or FlatJoinFunction", step, 2)
+    join = as_single(function, "join", "a JoinFunction or FlatJoinFunction", step, 2)
     is_plain = not isinstance(function, JoinFunction | FlatJoinFunction)
-    return made, isinstance(function, FlatJoinFunction) or (is_plain and inspect.isgeneratorfunction(made.call))
+    return join, isinstance(function, FlatJoinFunction) or (is_plain and inspect.isgeneratorfunction(join.call))
 
 
 def as_co_group(function: UserCode) -> UserFunction:
@@ -88,8 +88,8 @@ def as_process_join(function: UserCode) -> UserFunction:
     """Return `(left, right, context) -> iterable or None`, from a ProcessJoinFunction or what `as_join` takes."""
     if not _joins(function):
         return as_single(function, "process_element", "a ProcessJoinFunction", "process", 3)
-    made, is_flat = as_join(function, "process")
-    return made._replace(call=partial(_results_of if is_flat else _result_of, made.call))
+    join, is_flat = as_join(function, "process")
+    return join._replace(call=partial(_results_of if is_flat else _result_of, join.call))
 
 
 def _joins(function: UserCode) -> bool:

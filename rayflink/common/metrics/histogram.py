@@ -53,7 +53,11 @@ class Histogram(Metric):
         mean = math.fsum(values) / len(values)
         variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
         shape = {"min": values[0], "max": values[-1], "mean": mean, "stddev": math.sqrt(variance)}
-        return {"count": self._count, **shape, **{name: _quantile(values, at) for name, at in QUANTILES.items()}}
+        return {
+            "count": self._count,
+            **shape,
+            **{name: _quantile(values, fraction) for name, fraction in QUANTILES.items()},
+        }
 
 
 def _quantile(ordered: list[float], fraction: float) -> float:

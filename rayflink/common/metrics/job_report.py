@@ -92,13 +92,13 @@ def late_records(vertex: Status) -> int:
 
 def watermark(vertex: Status) -> int | None:
     """Return the lowest watermark in a vertex: of what it receives, or of what it sends where it is a source."""
-    found = []
+    watermarks = []
     for operators in _operators(vertex):
         seen = [op["currentInputWatermark"] for op in operators if op["currentInputWatermark"] is not None]
         if not seen:
             return None
-        found.append(min(seen))
-    return min(found, default=None)
+        watermarks.append(min(seen))
+    return min(watermarks, default=None)
 
 
 def _operators(vertex: Status) -> list[list[Status]]:

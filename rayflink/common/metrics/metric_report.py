@@ -27,17 +27,17 @@ def identified(vertices: Iterable[Status]) -> dict[str, Any]:
     >>> identified([{"subtasks": [{"metrics": report}]}])
     {'n1.taskmanager.a.job.Map -> Out.0.numBytesIn': 7, 'n1.taskmanager.a.job.Map.0.hits': 3}
     """
-    found: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for vertex in vertices:
         for subtask in vertex["subtasks"]:
             report = subtask["metrics"]
             delimiter = report.get("delimiter", ".")
             if "scope" in report:
                 own = {name: value for name, value in report.items() if name not in _FACTS}
-                found.update(_under(report["scope"], own, delimiter))
+                metrics.update(_under(report["scope"], own, delimiter))
             for operator in report.get("operators", ()):
-                found.update(_under(operator["scope"], operator["metrics"], delimiter))
-    return found
+                metrics.update(_under(operator["scope"], operator["metrics"], delimiter))
+    return metrics
 
 
 def user_metrics(vertices: Iterable[Status]) -> list[tuple[Any, ...]]:
@@ -51,8 +51,8 @@ def user_metrics(vertices: Iterable[Status]) -> list[tuple[Any, ...]]:
         values.setdefault((operator_id, operator, name), []).append(value)
     bearers = Counter(operator for operator, _ in {(operator, number) for number, operator, _ in values})
     return [
-        (f"{operator} {number[:8]}" if bearers[operator] > 1 else operator, name, *_summed(found))
-        for (number, operator, name), found in values.items()
+        (f"{operator} {number[:8]}" if bearers[operator] > 1 else operator, name, *_summed(metric_values))
+        for (number, operator, name), metric_values in values.items()
     ]
 
 

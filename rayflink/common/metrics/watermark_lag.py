@@ -52,10 +52,12 @@ def held_back(status: Status) -> HeldBack | None:
     >>> print(held_back({"vertices": [{"subtasks": [subtask]}]}))
     watermark held back by split 'a.txt' of 'Source: in' (subtask 0) at 1970-01-01 00:00:01, 30.0 s behind the others
     """
-    found = sorted(_partitions(status), key=lambda one: (one.watermark is not None, one.watermark or 0))
-    if len(found) < 2 or found[0].watermark == found[1].watermark:
+    partitions = sorted(
+        _partitions(status), key=lambda partition: (partition.watermark is not None, partition.watermark or 0)
+    )
+    if len(partitions) < 2 or partitions[0].watermark == partitions[1].watermark:
         return None
-    slowest, following = found[0], found[1].watermark
+    slowest, following = partitions[0], partitions[1].watermark
     if slowest.watermark is None or following is None:
         return slowest
     behind_ms = following - slowest.watermark

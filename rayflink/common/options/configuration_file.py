@@ -38,21 +38,21 @@ def options_of_file(path: str | PathLike[str]) -> list[tuple[str, Any, int]]:
         raise _refused(path, line, error.problem or str(error)) from None
     except yaml.YAMLError as error:
         raise ConfigError(str(path), " ".join(str(error).split()), _WANTED, _REMEDY) from None
-    found: list[tuple[str, Any, int]] = []
+    options: list[tuple[str, Any, int]] = []
     if root is not None:
         seen: dict[str, int] = {}
         for key, value, line in _entries(path, root, ""):
             if key in seen:
                 raise _refused(path, line, f"{key!r} a second time, after line {seen[key]}")
             seen[key] = line
-            found.append((key, value, line))
-    return found
+            options.append((key, value, line))
+    return options
 
 
 def _entries(path: str | PathLike[str], node: yaml.Node, prefix: str) -> Iterator[tuple[str, Any, int]]:
     if not isinstance(node, yaml.MappingNode):
-        found = shorten(node.value) if isinstance(node, yaml.ScalarNode) else "a list"
-        raise _refused(path, _line(node), found)
+        actual = shorten(node.value) if isinstance(node, yaml.ScalarNode) else "a list"
+        raise _refused(path, _line(node), actual)
     for key_node, value in node.value:
         if not isinstance(key_node, yaml.ScalarNode) or not key_node.value:
             raise _refused(path, _line(key_node), "a key that is not a string")

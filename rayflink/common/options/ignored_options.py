@@ -48,23 +48,23 @@ def _named(configuration: Configuration, key: str) -> str:
 def _key_set(configuration: Configuration, option: ConfigOption[Any]) -> str:
     """Return the key by which the option is set, "" where it is not."""
     keys = (option.key, *option.fallback_keys)
-    given = configuration.key_set()
-    entries = sorted(key for key in given if option.type is MAP and key.startswith(f"{option.key}."))
-    return next((key for key in (*keys, *entries) if key in given), "")
+    present_keys = configuration.key_set()
+    entries = sorted(key for key in present_keys if option.type is MAP and key.startswith(f"{option.key}."))
+    return next((key for key in (*keys, *entries) if key in present_keys), "")
 
 
 def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
     """Map what this version does instead to the keys that it makes idle."""
-    found: dict[str, list[str]] = {}
+    keys_by_replacement: dict[str, list[str]] = {}
     for option in options.all_options():
         key = _key_set(configuration, option) if option.unheeded else ""
         if key and configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
-            found.setdefault(option.unheeded, []).append(_named(configuration, key))
+            keys_by_replacement.setdefault(option.unheeded, []).append(_named(configuration, key))
     for option, is_idle, what in _idle_beside_others(configuration):
         key = _key_set(configuration, option) if is_idle else ""
         if key:
-            found.setdefault(what, []).append(_named(configuration, key))
-    return found
+            keys_by_replacement.setdefault(what, []).append(_named(configuration, key))
+    return keys_by_replacement
 
 
 def _idle_beside_others(configuration: Configuration) -> tuple[tuple[ConfigOption[Any], bool, str], ...]:

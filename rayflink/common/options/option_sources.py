@@ -56,17 +56,17 @@ def given_options(environment: Mapping[str, str] | None = None) -> Configuration
     return whole.add_all(_of_words(variables, COMMAND_LINE_VARIABLE, COMMAND_LINE))
 
 
-def under_program(given: Configuration, program: Configuration) -> Configuration:
-    """Return `given` with the options of the program over it; warns of what the command line wanted otherwise."""
+def under_program(base: Configuration, program: Configuration) -> Configuration:
+    """Return `base` with the options of the program over it; warns of what the command line wanted otherwise."""
     lost = []
-    for key in sorted(program.key_set() & given.key_set()):
-        wanted, has = given.get_string(key), program.get_string(key)
-        if given.origin(key) == COMMAND_LINE and wanted != has:
+    for key in sorted(program.key_set() & base.key_set()):
+        wanted, has = base.get_string(key), program.get_string(key)
+        if base.origin(key) == COMMAND_LINE and wanted != has:
             origin = program.origin(key)
             lost.append(f"{key!r} is {has}, as the program sets{f' ({origin})' if origin else ''}, not {wanted}")
     if lost:
         warn_user(f"configuration: {'; '.join(lost)}: the program wins over the command line")
-    return Configuration(given).add_all(program)
+    return Configuration(base).add_all(program)
 
 
 def file_of_options(variables: Mapping[str, str]) -> str:

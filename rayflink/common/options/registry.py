@@ -421,7 +421,7 @@ LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
                           "Number of latencies in a histogram; at least 1.", test=_POSITIVE)
 
 
-def _scope(key: str, default: str, of: str, variables: str, older: str = "") -> ConfigOption[str]:
+def _scope(key: str, default: str, subject: str, variables: str, older: str = "") -> ConfigOption[str]:
     """Register a scope format whose components in angle brackets must be of `variables`."""
     known = {f"<{name}>" for name in variables.split()}
 
@@ -429,7 +429,7 @@ def _scope(key: str, default: str, of: str, variables: str, older: str = "") -> 
         named = {part for part in form.split(".") if part.startswith("<") and part.endswith(">")}
         return bool(form) and named <= known and (form.split(".")[0] != "*" or "job" in variables)
 
-    help = f"Scope of the metrics of {of}. Variables: {', '.join(f'`<{name}>`' for name in variables.split())}."
+    help = f"Scope of the metrics of {subject}. Variables: {', '.join(f'`<{name}>`' for name in variables.split())}."
     if "job" in variables:
         help += " A leading `*` stands for the scope above."
     wanted = f"components joined by dots, variables among {', '.join(sorted(known))}"

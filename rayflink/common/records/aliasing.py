@@ -60,14 +60,14 @@ class AliasingError(CopyError):
         )
 
 
-def detached(value: UserValue, given: UserValue = None) -> Any:
+def detached(value: UserValue, record: UserValue = None) -> Any:
     """Return `value`, or a copy of it if anything but the caller refers to it or to something mutable in it.
 
     The caller must hold `value` in exactly one local variable.
 
     Args:
         value: a result of a user's function.
-        given: the record the function was called with; where it is (part of) the result, it is handed on as it is.
+        record: the one the function was called with; where it is (part of) the result, it is handed on as it is.
     """
     kind = type(value)
     if kind is tuple:
@@ -76,13 +76,13 @@ def detached(value: UserValue, given: UserValue = None) -> Any:
                 break
         else:
             return value
-    if value is given or is_immutable(kind):
+    if value is record or is_immutable(kind):
         return value
-    held = getrefcount(value) > _FRESH_RESULT  # not inside the call below: its arguments would count
-    return _copied(value) if _is_shared(value, given, held) else value
+    is_referenced = getrefcount(value) > _FRESH_RESULT  # not inside the call below: its arguments would count
+    return _copied(value) if _is_shared(value, record, is_referenced) else value
 
 
-def detached_list(values: Iterable[Any], given: UserValue = None) -> list[Any]:
+def detached_list(values: Iterable[Any], record: UserValue = None) -> list[Any]:
     """Return the elements of a list or tuple of results as a new list, each of them `detached`."""
     out = list(values)
     for index, value in enumerate(out):
@@ -94,10 +94,10 @@ def detached_list(values: Iterable[Any], given: UserValue = None) -> list[Any]:
                     break
             else:
                 continue
-        if value is given or is_immutable(kind):
+        if value is record or is_immutable(kind):
             continue
-        held = getrefcount(value) > _FRESH_LISTED
-        if _is_shared(value, given, held):
+        is_referenced = getrefcount(value) > _FRESH_LISTED
+        if _is_shared(value, record, is_referenced):
             out[index] = _copied(value)
     return out
 
@@ -136,18 +136,22 @@ def _can_change(value: UserValue) -> bool:
     return any(map(_can_change, _parts(value, kind)))
 
 
-def _is_shared(value: UserValue, given: UserValue, held: bool) -> bool:
-    """Return whether something mutable in `value` is reachable by others; `held`: others refer to `value` itself."""
+def _is_shared(value: UserValue, record: UserValue, is_referenced: bool) -> bool:
+    """Return whether something mutable in `value` is reachable by others.
+
+    Args:
+        is_referenced: others refer to `value` itself.
+    """
     kind = type(value)
-    if held and kind is not tuple and not _is_frozen(kind):
+    if is_referenced and kind is not tuple and not _is_frozen(kind):
         return True
     if kind.__module__ == "numpy" and getattr(value, "base", None) is not None:
         return True  # a view of an array that lives elsewhere
     for part in _parts(value, kind):
-        if type(part) in IMMUTABLE_TYPES or part is given or is_immutable(type(part)):
+        if type(part) in IMMUTABLE_TYPES or part is record or is_immutable(type(part)):
             continue
-        part_held = held or getrefcount(part) > _FRESH_PART
-        if _is_shared(part, given, part_held):
+        is_part_referenced = is_referenced or getrefcount(part) > _FRESH_PART
+        if _is_shared(part, record, is_part_referenced):
             return True
     return False
 
@@ -200,7 +204,7 @@ class _Calibration:
 
     @staticmethod
     def of_result() -> int:
-        def probe(value: UserValue, given: UserValue = None) -> int:
+        def probe(value: UserValue, record: UserValue = None) -> int:
             return getrefcount(value)
 
         result: list[object] = [object()]

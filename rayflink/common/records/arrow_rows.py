@@ -126,11 +126,14 @@ def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
     """Return the values, with each `Instant` as the number that Arrow takes for a time of this type."""
     import pyarrow
 
-    if not pyarrow.types.is_timestamp(kind) or not any(isinstance(one, Instant) for one in column):
+    if not pyarrow.types.is_timestamp(kind) or not any(isinstance(value, Instant) for value in column):
         return column
     per_second = _PER_SECOND[kind.unit]
     nanoseconds = 1_000_000_000 // per_second
-    return [one.seconds * per_second + one.nanos // nanoseconds if isinstance(one, Instant) else one for one in column]
+    return [
+        value.seconds * per_second + value.nanos // nanoseconds if isinstance(value, Instant) else value
+        for value in column
+    ]
 
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

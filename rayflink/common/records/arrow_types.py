@@ -130,6 +130,8 @@ def to_arrow_type(kind: TypeInformation | ArrowTyped) -> pyarrow.DataType:
     if isinstance(kind, RowTypeInfo):
         return pyarrow.struct(list(to_arrow_schema(kind)))
     if isinstance(kind, TupleTypeInfo):
-        return pyarrow.struct([(f"f{at}", to_arrow_type(field)) for at, field in enumerate(kind.get_field_types())])
+        return pyarrow.struct(
+            [(f"f{index}", to_arrow_type(field)) for index, field in enumerate(kind.get_field_types())]
+        )
     remedy = "use a type that has one, or give a pyarrow Schema instead of types"
     raise InvalidTypesError(f"Arrow has no type for {kind}", remedy)

@@ -44,10 +44,10 @@ def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instant
         return lambda value: named(*(shaped(shape, value[name]) for name, shape in shapes))
     if types.is_map(kind):
         key, item = inside(kind.key_type), inside(kind.item_type)
-        return lambda value: {shaped(key, one): shaped(item, other) for one, other in value}
+        return lambda value: {shaped(key, map_key): shaped(item, map_value) for map_key, map_value in value}
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = inside(kind.value_type)
-        return None if inner is None else lambda value: [shaped(inner, one) for one in value]
+        return None if inner is None else lambda value: [shaped(inner, element) for element in value]
     if makes_instants and _is_instant(kind):
         return lambda moment: _instant(moment.value)
     return _short_float if shortens_floats and types.is_float32(kind) else None
@@ -104,12 +104,12 @@ def plain_guess(value: UserValue) -> Any:
     [{'a': 1, 'b': {'c': 2}}]
     """
     if isinstance(value, Row):
-        names = value._names or [f"f{at}" for at in range(len(value._values))]
-        return {name: plain_guess(one) for name, one in zip(names, value._values, strict=True)}
+        names = value._names or [f"f{index}" for index in range(len(value._values))]
+        return {name: plain_guess(field) for name, field in zip(names, value._values, strict=True)}
     if isinstance(value, dict):
-        return {key: plain_guess(one) for key, one in value.items()}
+        return {key: plain_guess(element) for key, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_guess(one) for one in value]
+        return [plain_guess(element) for element in value]
     return value
 
 
@@ -121,7 +121,7 @@ def _plain_struct(value: UserValue, fields: list[tuple[str, Shape | None]]) -> A
     values = value._values if isinstance(value, Row) else value
     if not isinstance(values, (tuple, list)) or len(values) != len(fields):
         return value
-    return {name: shaped(plain, one) for (name, plain), one in zip(fields, values, strict=True)}
+    return {name: shaped(plain, field) for (name, plain), field in zip(fields, values, strict=True)}
 
 
 def _plain_map(value: UserValue, key: Shape | None, item: Shape | None) -> Any:
@@ -132,7 +132,7 @@ def _plain_map(value: UserValue, key: Shape | None, item: Shape | None) -> Any:
 
 
 def _plain_list(value: UserValue, inner: Shape) -> Any:
-    return [shaped(inner, one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [shaped(inner, element) for element in value] if isinstance(value, (list, tuple)) else value
 
 
 def _is_instant(kind: pyarrow.DataType) -> bool:

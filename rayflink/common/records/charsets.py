@@ -24,9 +24,9 @@ def charset(name: str) -> str:
     ('utf-8', 'iso8859-1')
     """
     try:
-        found = codecs.lookup(name)
-        if found._is_text_encoding:
-            return found.name
+        codec = codecs.lookup(name)
+        if codec._is_text_encoding:
+            return codec.name
     except (LookupError, TypeError):
         pass  # said below
     known = sorted({*aliases, *aliases.values()})

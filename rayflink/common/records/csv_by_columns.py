@@ -199,8 +199,8 @@ def bytes_of(strings: pyarrow.Array) -> list[bytes | None]:
     """Return strings as UTF-8."""
     import pyarrow
 
-    found: list[bytes | None] = strings.cast(pyarrow.binary()).to_pylist()
-    return found
+    byte_strings: list[bytes | None] = strings.cast(pyarrow.binary()).to_pylist()
+    return byte_strings
 
 
 def java_timestamps(strings: pyarrow.Array) -> pyarrow.Array:

@@ -40,12 +40,12 @@ class CsvMarks:
     def fields_of(self, line: str) -> list[str]:
         """Return the strings of one line."""
         if self.quote is None:
-            made = csv.reader([line], delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
+            reader = csv.reader([line], delimiter=self.delimiter, quoting=csv.QUOTE_NONE, escapechar=self.escape)
         else:
-            made = csv.reader(
+            reader = csv.reader(
                 [line], delimiter=self.delimiter, quotechar=self.quote, escapechar=self.escape, strict=True
             )
-        return next(made, [])
+        return next(reader, [])
 
     def line_of(self, fields: Iterable[str]) -> str:
         """Return one line of fields as they are written, with its end."""

@@ -56,7 +56,7 @@ def text_of(value: UserValue, kind: TypeInformation, marks: CsvMarks, strips_zer
         kinds = kind.get_field_types() if isinstance(kind, RowTypeInfo | TupleTypeInfo) else None
         kinds = [getattr(kind, "element_type", kind)] * len(value) if kinds is None else kinds
         return marks.elements.join(
-            text_of(item, of, marks, strips_zeros) for item, of in zip(value, kinds, strict=True)
+            text_of(item, item_kind, marks, strips_zeros) for item, item_kind in zip(value, kinds, strict=True)
         )
     if isinstance(value, datetime):
         return java_timestamp_text(value) if value.tzinfo is None else sql_timestamp_text(value)
@@ -81,7 +81,7 @@ def value_of(text: str, kind: TypeInformation, marks: CsvMarks) -> Any:
     if isinstance(kind, RowTypeInfo | TupleTypeInfo):
         items = text.split(marks.elements) if marks.elements else [text]
         types = kind.get_field_types()
-        return kind.convert([value_of(item, of, marks) for item, of in zip(items, types, strict=True)])
+        return kind.convert([value_of(item, item_kind, marks) for item, item_kind in zip(items, types, strict=True)])
     if isinstance(kind, DateTypeInfo):
         return date.fromisoformat(text)
     if isinstance(kind, TimeTypeInfo):
@@ -313,12 +313,12 @@ class CsvRowSerializationSchema(SerializationSchema):
 
 def _row_type(type_info: object) -> RowTypeInfo:
     if not isinstance(type_info, RowTypeInfo):
-        found = f"a row type is wanted, found {shorten(type_info, 80)}"
-        raise InvalidTypesError(found, "use Types.ROW_NAMED([...names], [...types])")
+        problem = f"a row type is wanted, found {shorten(type_info, 80)}"
+        raise InvalidTypesError(problem, "use Types.ROW_NAMED([...names], [...types])")
     return type_info
 
 
-def _one(given: str, called: str) -> str:
-    if len(given) != 1:
-        raise ValueError(f"{called} must be a single character, found {given!r}")
-    return given
+def _one(character: str, called: str) -> str:
+    if len(character) != 1:
+        raise ValueError(f"{called} must be a single character, found {character!r}")
+    return character

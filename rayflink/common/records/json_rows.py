@@ -95,8 +95,8 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             ValueError: it is malformed.
         """
         try:
-            found = json.loads(message, parse_float=Decimal)
-            row: Row = self._reader(found, "")
+            document = json.loads(message, parse_float=Decimal)
+            row: Row = self._reader(document, "")
         except (ValueError, TypeError, ArithmeticError, RecursionError, TypeMismatch) as error:
             if self._lenient:
                 return None
@@ -226,8 +226,8 @@ class JsonRowSerializationSchema(SerializationSchema):
 
 def _row_type(type_info: object) -> RowTypeInfo:
     if not isinstance(type_info, RowTypeInfo):
-        found = f"a row type is wanted, found {shorten(type_info, 80)}"
-        raise InvalidTypesError(found, "use Types.ROW_NAMED([...names], [...types])")
+        problem = f"a row type is wanted, found {shorten(type_info, 80)}"
+        raise InvalidTypesError(problem, "use Types.ROW_NAMED([...names], [...types])")
     return type_info
 
 
@@ -254,90 +254,97 @@ def _reader_of(kind: TypeInformation, strict: bool) -> _Reader:
             kind.get_field_names(), kind.get_field_types(), strict=True)]  # fmt: skip
         names = kind.get_field_names()
 
-        def inner(found: Any, at: str) -> Any:
-            _ensure(found, dict, "an object", at)
-            if strict and (missing := [name for name in names if name not in found]):
-                raise ValueError(f"no field {', '.join(missing)}{f' in {at}' if at else ''}")
-            return _create_row(names, [read(found.get(name), f"{at}.{name}" if at else name) for name, read in fields])
+        def inner(json_value: Any, path: str) -> Any:
+            _ensure(json_value, dict, "an object", path)
+            if strict and (missing := [name for name in names if name not in json_value]):
+                raise ValueError(f"no field {', '.join(missing)}{f' in {path}' if path else ''}")
+            return _create_row(
+                names, [read(json_value.get(name), f"{path}.{name}" if path else name) for name, read in fields]
+            )
 
     elif isinstance(kind, PrimitiveArrayTypeInfo) and kind.is_bytes:
 
-        def inner(found: Any, at: str) -> Any:
-            return base64.b64decode(_ensure(found, str, "base64 text", at), validate=True)
+        def inner(json_value: Any, path: str) -> Any:
+            return base64.b64decode(_ensure(json_value, str, "base64 text", path), validate=True)
 
     elif isinstance(kind, ElementsTypeInfo):
         element = _reader_of(kind.element_type, strict)
 
-        def inner(found: Any, at: str) -> Any:
-            return [element(item, f"{at}[{place}]") for place, item in enumerate(_ensure(found, list, "a list", at))]
+        def inner(json_value: Any, path: str) -> Any:
+            return [
+                element(item, f"{path}[{place}]")
+                for place, item in enumerate(_ensure(json_value, list, "a list", path))
+            ]
 
     elif isinstance(kind, TupleTypeInfo):
         readers = [_reader_of(field, strict) for field in kind.get_field_types()]
 
-        def inner(found: Any, at: str) -> Any:
-            if len(_ensure(found, list, "a list", at)) != len(readers):
-                raise ValueError(f"{at} has {len(found)} elements, {len(readers)} are wanted")
-            return tuple(read(found[place], f"{at}[{place}]") for place, read in enumerate(readers))
+        def inner(json_value: Any, path: str) -> Any:
+            if len(_ensure(json_value, list, "a list", path)) != len(readers):
+                raise ValueError(f"{path} has {len(json_value)} elements, {len(readers)} are wanted")
+            return tuple(read(json_value[place], f"{path}[{place}]") for place, read in enumerate(readers))
 
     elif isinstance(kind, MapTypeInfo):
         value = _reader_of(kind.value_type, strict)
 
-        def inner(found: Any, at: str) -> Any:
-            return {key: value(item, f"{at}.{key}") for key, item in _ensure(found, dict, "an object", at).items()}
+        def inner(json_value: Any, path: str) -> Any:
+            return {
+                key: value(item, f"{path}.{key}") for key, item in _ensure(json_value, dict, "an object", path).items()
+            }
 
     else:
         read_simple = _simple_reader(kind)
 
-        def inner(found: Any, at: str) -> Any:
-            return read_simple(found, at)
+        def inner(json_value: Any, path: str) -> Any:
+            return read_simple(json_value, path)
 
-    return lambda found, at: None if found is None else inner(found, at)
+    return lambda json_value, path: None if json_value is None else inner(json_value, path)
 
 
 def _simple_reader(kind: TypeInformation) -> _Reader:
-    def read(found: object, at: str) -> Any:
+    def read(json_value: object, path: str) -> Any:
         if isinstance(kind, BasicTypeInfo):
             try:
-                value = _basic(found, kind.basic_type)
+                value = _basic(json_value, kind.basic_type)
             except ValueError as error:
-                raise ValueError(f"field {at}: {error}") from error
-            return kind.convert(value, f"field {at}")
-        if isinstance(found, str):
+                raise ValueError(f"field {path}: {error}") from error
+            return kind.convert(value, f"field {path}")
+        if isinstance(json_value, str):
             if isinstance(kind, DateTypeInfo):
-                return date.fromisoformat(found)
+                return date.fromisoformat(json_value)
             if isinstance(kind, TimeTypeInfo):
-                return parsed_time(found)
+                return parsed_time(json_value)
             if isinstance(kind, TimestampTypeInfo):
-                return parsed_timestamp(found)
-        return kind.convert(found, f"field {at}")
+                return parsed_timestamp(json_value)
+        return kind.convert(json_value, f"field {path}")
 
     return read
 
 
-def _basic(found: object, basic: BasicType) -> Any:
+def _basic(json_value: object, basic: BasicType) -> Any:
     if basic in (BasicType.STRING, BasicType.CHAR):
-        if isinstance(found, str):
-            return without_surrogates(found)
-        return json.dumps(found, default=float, ensure_ascii=False, separators=(",", ":"))  # as Jackson's asText
-    if basic is BasicType.INSTANT and isinstance(found, str):
-        return parsed_instant(found)
+        if isinstance(json_value, str):
+            return without_surrogates(json_value)
+        return json.dumps(json_value, default=float, ensure_ascii=False, separators=(",", ":"))  # as Jackson's asText
+    if basic is BasicType.INSTANT and isinstance(json_value, str):
+        return parsed_instant(json_value)
     if basic is BasicType.BOOLEAN:
-        return found
-    if isinstance(found, bool):
-        raise ValueError(f"{dumped(found)} is a Boolean, {basic.value} is wanted")
-    if basic is BasicType.BIG_DEC and isinstance(found, int | str | Decimal):
-        return decimal_number(found) if isinstance(found, str) else Decimal(found)
-    if basic in _NUMBERS and isinstance(found, Decimal | str):
-        return real_number(found) if isinstance(found, str) else float(found)
-    if isinstance(found, Decimal):
-        return whole_or_real(found)
-    return whole_number(found) if isinstance(found, str) else found
+        return json_value
+    if isinstance(json_value, bool):
+        raise ValueError(f"{dumped(json_value)} is a Boolean, {basic.value} is wanted")
+    if basic is BasicType.BIG_DEC and isinstance(json_value, int | str | Decimal):
+        return decimal_number(json_value) if isinstance(json_value, str) else Decimal(json_value)
+    if basic in _NUMBERS and isinstance(json_value, Decimal | str):
+        return real_number(json_value) if isinstance(json_value, str) else float(json_value)
+    if isinstance(json_value, Decimal):
+        return whole_or_real(json_value)
+    return whole_number(json_value) if isinstance(json_value, str) else json_value
 
 
-def _ensure(found: object, wanted: type, called: str, at: str) -> Any:
-    if not isinstance(found, wanted):
-        raise ValueError(f"{at or 'the whole'} is {shorten(found, 80)}, {called} is wanted")
-    return found
+def _ensure(json_value: object, wanted: type, called: str, path: str) -> Any:
+    if not isinstance(json_value, wanted):
+        raise ValueError(f"{path or 'the whole'} is {shorten(json_value, 80)}, {called} is wanted")
+    return json_value
 
 
 def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
@@ -349,7 +356,7 @@ def type_of_schema(schema: Mapping[str, Any]) -> TypeInformation:
 
     kind = schema.get("type")
     if isinstance(kind, list):
-        kinds = [one for one in kind if one != "null"]
+        kinds = [name for name in kind if name != "null"]
         kind = kinds[0] if len(kinds) == 1 else kind
     if kind == "object":
         fields = schema.get("properties", {})

@@ -40,8 +40,8 @@ def json_text(value: UserValue, kind: TypeInformation) -> str:
     if isinstance(kind, TupleTypeInfo):
         return "[" + ",".join(map(json_text, value, kind.get_field_types())) + "]"
     if isinstance(kind, MapTypeInfo):
-        of = kind.value_type
-        return "{" + ",".join(f"{dumped(str(key))}:{json_text(item, of)}" for key, item in value.items()) + "}"
+        value_kind = kind.value_type
+        return "{" + ",".join(f"{dumped(str(key))}:{json_text(item, value_kind)}" for key, item in value.items()) + "}"
     if isinstance(value, bytes):
         return dumped(base64.b64encode(value).decode("ascii"))
     if isinstance(kind, ElementsTypeInfo):
@@ -73,7 +73,7 @@ def dumped(value: UserValue, default: Callable[[Any], Any] | None = None) -> str
         default: makes a value that JSON has of another.
     """
     text = json.dumps(value, default=default, ensure_ascii=False, separators=(",", ":"))
-    return text if text.isascii() else _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04X}", text)
 
 
 def without_surrogates(text: str) -> str:

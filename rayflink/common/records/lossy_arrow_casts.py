@@ -46,8 +46,8 @@ def refuse_losses(values: Sequence[Any], kind: pyarrow.DataType, path: str) -> N
     if (types.is_timestamp(kind) or types.is_time32(kind)) and kind.unit in _COARSE_US:
         _refuse_fine_times(values, kind, path)
     elif types.is_struct(kind):
-        for at, field in enumerate(kind):
-            refuse_losses(_parts(values, field.name, at), field.type, f"{path}.{field.name}")
+        for index, field in enumerate(kind):
+            refuse_losses(_parts(values, field.name, index), field.type, f"{path}.{field.name}")
     elif types.is_map(kind):
         pairs = list(chain.from_iterable(_pairs(value) for value in values))
         refuse_losses([key for key, _ in pairs], kind.key_type, f"{path}.key")
@@ -60,7 +60,7 @@ def _refuse_fractions(values: Sequence[Any], kind: pyarrow.DataType, path: str) 
     kinds = set(map(type, values))
     if kinds <= _WHOLE:
         return
-    broken = tuple(found for found in kinds if _may_be_broken(found))
+    broken = tuple(python_type for python_type in kinds if _may_be_broken(python_type))
     for value in values if broken else ():
         if isinstance(value, broken):
             remedy = "give whole numbers, or declare a type that has the fraction"
@@ -86,15 +86,15 @@ def _refuse_moments(values: Sequence[Any], kind: pyarrow.DataType, path: str) ->
             raise ValueError(f"{path}: found {type(value).__name__} {value}, wanted {kind}; {remedy}")
 
 
-def _parts(values: Iterable[Any], name: str, at: int) -> list[Any]:
+def _parts(values: Iterable[Any], name: str, index: int) -> list[Any]:
     """Return a field of each value; Arrow takes structs as dicts or tuples."""
-    found = []
+    parts = []
     for value in values:
         if isinstance(value, dict):
-            found.append(value.get(name))
-        elif isinstance(value, tuple) and at < len(value):
-            found.append(value[at])
-    return found
+            parts.append(value.get(name))
+        elif isinstance(value, tuple) and index < len(value):
+            parts.append(value[index])
+    return parts
 
 
 def _pairs(value: object) -> Iterable[tuple[Any, Any]]:

@@ -72,11 +72,11 @@ def refuse_types(name: str, kinds: Iterable[pyarrow.DataType], decimals: bool = 
 def _forms(values: Sequence[Any]) -> set[str]:
     kinds = set(map(type, values))
     moments = tuple(kind for kind in kinds if issubclass(kind, datetime.datetime))
-    found = {_form(kind) for kind in kinds.difference(moments)}
+    forms = {_form(kind) for kind in kinds.difference(moments)}
     if moments:
         zones = (value.tzinfo for value in values if isinstance(value, moments))
-        found |= {"datetime" if zone is None else "datetime with a zone" for zone in zones}
-    return found
+        forms |= {"datetime" if zone is None else "datetime with a zone" for zone in zones}
+    return forms
 
 
 def _form(kind: type) -> str:

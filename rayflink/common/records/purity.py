@@ -88,13 +88,13 @@ class _Proof:
         if id(function) in self._seen:
             return True
         self._seen.add(id(function))
-        held = list(function.__defaults__ or ()) + list((function.__kwdefaults__ or {}).values())
+        references = list(function.__defaults__ or ()) + list((function.__kwdefaults__ or {}).values())
         try:
-            held += [cell.cell_contents for cell in function.__closure__ or ()]
+            references += [cell.cell_contents for cell in function.__closure__ or ()]
         except ValueError:  # a cell not filled yet: unknown
             return False
-        held += vars(function).values()
-        return all(map(self.harmless, held)) and self._code(function.__code__, function)
+        references += vars(function).values()
+        return all(map(self.harmless, references)) and self._code(function.__code__, function)
 
     def _code(self, code: types.CodeType, function: types.FunctionType) -> bool:
         read = _read(code, function.__code__.co_freevars)
@@ -128,8 +128,8 @@ class _Proof:
         """Return the code of `function`, and of the owner's methods and functions that it names, directly or not."""
         todo, done = [function], set()
         while todo:
-            at = todo.pop()
-            code = at.__code__
+            callee = todo.pop()
+            code = callee.__code__
             if code in done:
                 continue
             done.add(code)
@@ -139,7 +139,7 @@ class _Proof:
                     target = inspect.getattr_static(owner, name, None)
                     if isinstance(target, staticmethod | classmethod):
                         target = target.__func__
-                    todo += [it for it in (target, at.__globals__.get(name)) if isinstance(it, types.FunctionType)]
+                    todo += [it for it in (target, callee.__globals__.get(name)) if isinstance(it, types.FunctionType)]
                     if isinstance(target, property) and isinstance(target.fget, types.FunctionType):
                         todo.append(target.fget)
 

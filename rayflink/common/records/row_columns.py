@@ -192,8 +192,8 @@ def in_use(column: Coded) -> tuple[list[str], NDArray[np.uint16]]:
 
     table, codes = column.table, column.codes
     if len(table) > _SPARSE * len(codes):
-        found, back = np.unique(codes, return_inverse=True)
-        return list(map(table.__getitem__, found.tolist())), back.astype(np.uint16)
+        used_codes, back = np.unique(codes, return_inverse=True)
+        return list(map(table.__getitem__, used_codes.tolist())), back.astype(np.uint16)
     present = np.flatnonzero(np.bincount(codes, minlength=len(table)))
     if len(present) == len(table):
         return table, codes

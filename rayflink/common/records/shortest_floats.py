@@ -22,15 +22,19 @@ def shortest_floats(kind: TypeInformation | None) -> Callable[[Any], Any] | None
     >>> replace((1, [1.100000023841858, None]))
     (1, [1.1, None])
     """
-    made = _replacement(kind)
-    return None if made is None else lambda value: None if value is None else made(value)
+    replacement = _replacement(kind)
+    return None if replacement is None else lambda value: None if value is None else replacement(value)
 
 
 def _replacement(kind: TypeInformation | None) -> Callable[[Any], Any] | None:
     if isinstance(kind, BasicTypeInfo):
         return _shortest if kind.basic_type is BasicType.FLOAT else None
     if isinstance(kind, RowTypeInfo | TupleTypeInfo):
-        parts = [(at, found) for at, of in enumerate(kind.get_field_types()) if (found := shortest_floats(of))]
+        parts = [
+            (index, replacement)
+            for index, field_kind in enumerate(kind.get_field_types())
+            if (replacement := shortest_floats(field_kind))
+        ]
         return _of_fields(parts) if parts else None
     if isinstance(kind, ElementsTypeInfo):
         element = shortest_floats(kind.element_type)
@@ -44,8 +48,8 @@ def _replacement(kind: TypeInformation | None) -> Callable[[Any], Any] | None:
 def _of_fields(parts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
     def replace(record: UserRecord) -> Any:
         values = list(record)
-        for at, made in parts:
-            values[at] = made(values[at])
+        for index, replacement in parts:
+            values[index] = replacement(values[index])
         return _create_row(record._names, values, record.get_row_kind()) if isinstance(record, Row) else tuple(values)
 
     return replace

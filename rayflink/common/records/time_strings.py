@@ -85,8 +85,8 @@ def parsed_timestamp(text: str) -> datetime:
     Raises:
         ValueError: it stands for none.
     """
-    found = parsed_instant(text)
-    return _EPOCH + timedelta(seconds=found.seconds, microseconds=found.nanos // 1000)
+    instant = parsed_instant(text)
+    return _EPOCH + timedelta(seconds=instant.seconds, microseconds=instant.nanos // 1000)
 
 
 def parsed_time(text: str) -> time:
@@ -98,12 +98,12 @@ def parsed_time(text: str) -> time:
     Raises:
         ValueError: it stands for none, or for one of another zone than UTC.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text[:80]!r} is not a time of day; write it as 07:05:03")
-    if _offset(found[5]):
+    if _offset(match[5]):
         raise ValueError(f"{text!r} is not in UTC; write it as 07:05:03Z")
-    return time(int(found[1]), int(found[2]), int(found[3] or 0), _nanos(found[4]) // 1000)
+    return time(int(match[1]), int(match[2]), int(match[3] or 0), _nanos(match[4]) // 1000)
 
 
 def parsed_instant(text: str) -> Instant:
@@ -115,10 +115,10 @@ def parsed_instant(text: str) -> Instant:
     Raises:
         ValueError: it stands for none.
     """
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text[:80]!r} is not a timestamp; write it as 2024-02-29T07:05:03Z")
-    day, hour, minute, second, fraction, zone = found.groups()
+    day, hour, minute, second, fraction, zone = match.groups()
     moment = datetime.fromisoformat(f"{day}T{hour or '00'}:{minute or '00'}:{second or '00'}") - _offset(zone)
     since = moment - _EPOCH
     return Instant(since.days * 86_400 + since.seconds, _nanos(fraction))

@@ -109,9 +109,9 @@ def keep_logs(file: TextIO, warn: bool = True) -> None:
     too, unless the program sets up logging itself.
     """
     _ours.setLevel(logging.INFO)
-    kept = logging.StreamHandler(file)
-    _with_identity(kept)
-    _ours.addHandler(kept)
+    handler = logging.StreamHandler(file)
+    _with_identity(handler)
+    _ours.addHandler(handler)
     if warn:
         shown = _Shown(logging.WARNING)
         logging.lastResort = shown

@@ -18,12 +18,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     to    4,000
     be        2
     """
-    given = [list(row) for row in rows]
+    cell_rows = [list(row) for row in rows]
     numeric = [
-        bool(given) and all(_is_number(row[index]) for row in given if row[index] is not None)
+        bool(cell_rows) and all(_is_number(row[index]) for row in cell_rows if row[index] is not None)
         for index in range(len(header))
     ]
-    lines = [list(header), *([_cell(value) for value in row] for row in given)]
+    lines = [list(header), *([_cell(value) for value in row] for row in cell_rows)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join(

@@ -15,8 +15,8 @@ def heeding_signals(on_signal: Callable[[str], Any]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in found.items() if handler is not None}  # None: not set by Python
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler is not None}  # None: not set by Python
 
     def handle(number: int, frame: object) -> None:
         signal.signal(number, before[signal.Signals(number)])

@@ -71,9 +71,9 @@ class ActorPool:
             raise ValueError(f"side_output must be an OutputTag, found {self.side_output!r}")
 
     def _ensure(self, name: str, least: int) -> None:
-        found: Any = getattr(self, name)
-        if isinstance(found, bool) or not isinstance(found, int | float) or found < least:
-            raise ValueError(f"{name} must be a number of at least {least}, found {found!r}")
+        value: Any = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+            raise ValueError(f"{name} must be a number of at least {least}, found {value!r}")
 
     def retry_delay(self, attempts: int) -> int:
         """Return the milliseconds before the next call, from the number of calls before it.
@@ -92,17 +92,17 @@ class ActorPool:
         return self.size // parallelism + (subtask < self.size % parallelism)
 
 
-def as_pool(given: int | ActorPool) -> ActorPool:
+def as_pool(concurrency: int | ActorPool) -> ActorPool:
     """Return the pool that was passed as `concurrency`, or a pool of that number of processes.
 
     Raises:
         ValueError: it is neither, or below 1.
     """
-    if isinstance(given, ActorPool):
-        return given
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise ValueError(f"concurrency must be a number of at least 1, or an ActorPool, found {given!r}")
-    return ActorPool(given)
+    if isinstance(concurrency, ActorPool):
+        return concurrency
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise ValueError(f"concurrency must be a number of at least 1, or an ActorPool, found {concurrency!r}")
+    return ActorPool(concurrency)
 
 
 __all__ = ["ActorPool", "as_pool"]

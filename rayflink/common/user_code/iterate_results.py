@@ -14,16 +14,16 @@ class NotIterable(RayflinkError, TypeError):
     """A function that gives any number of records gave what is no iterable of them.
 
     Args:
-        found: type and shortened form of what it gave.
+        result: type and shortened form of what it gave.
         remedy: what to write instead.
     """
 
-    def __init__(self, found: str, remedy: str) -> None:
-        super().__init__(found, remedy)
-        self.found, self.remedy = found, remedy
+    def __init__(self, result: str, remedy: str) -> None:
+        super().__init__(result, remedy)
+        self.result, self.remedy = result, remedy
 
     def __str__(self) -> str:
-        return f"the function gave {self.found}, wanted an iterable of records; {self.remedy}"
+        return f"the function gave {self.result}, wanted an iterable of records; {self.remedy}"
 
 
 def iterate_results(results: UserValue, remedy: str | None = None) -> Iterator[UserRecord]:
@@ -50,20 +50,20 @@ yield each record, or give a list of them; map() is for one record each
         raise not_iterable(results, remedy) from None
 
 
-def not_iterable(given: object, remedy: str | None = None) -> NotIterable:
+def not_iterable(result: object, remedy: str | None = None) -> NotIterable:
     """Return the error for what cannot be drawn from.
 
     Args:
         remedy: of an async function; None: of a plain one.
     """
-    found = f"{type(given).__name__} {shorten(given, 80)}"
-    if inspect.iscoroutine(given):
-        given.close()  # it will not be awaited, which Python would warn of
+    description = f"{type(result).__name__} {shorten(result, 80)}"
+    if inspect.iscoroutine(result):
+        result.close()  # it will not be awaited, which Python would warn of
     if remedy is not None:
-        return NotIterable(found, remedy)
-    if hasattr(given, "__aiter__") or inspect.isawaitable(given):
-        return NotIterable(found, "make it a plain function: 'def' in place of 'async def'")
-    return NotIterable(found, "yield each record, or give a list of them; map() is for one record each")
+        return NotIterable(description, remedy)
+    if hasattr(result, "__aiter__") or inspect.isawaitable(result):
+        return NotIterable(description, "make it a plain function: 'def' in place of 'async def'")
+    return NotIterable(description, "yield each record, or give a list of them; map() is for one record each")
 
 
 __all__ = ["NotIterable", "iterate_results", "not_iterable"]

@@ -62,18 +62,18 @@ def modules_beside(program: Program, loaded: Mapping[str, ModuleType]) -> tuple[
     folder = Path(program.folder)
     if {"site-packages", "dist-packages"} & set(folder.parts) or folder.is_relative_to(sysconfig.get_path("stdlib")):
         return ()
-    found: dict[str, Path] = {}
+    places: dict[str, Path] = {}
     names = [name.partition(".")[0] for name in loaded]
     if program.file:
         names += _imported(Path(program.file), folder)
     waiting = list(dict.fromkeys(names))
     while waiting:
         name = waiting.pop()
-        place = None if name in found or name in _OURS else _place(folder, name, loaded.get(name))
+        place = None if name in places or name in _OURS else _place(folder, name, loaded.get(name))
         if place is not None and str(place) != program.file:
-            found[name] = place
+            places[name] = place
             waiting += [other for file in _code_of(place) for other in _imported(file, folder)]
-    return tuple(str(found[name]) for name in sorted(found))
+    return tuple(str(places[name]) for name in sorted(places))
 
 
 def copy_modules(modules: Iterable[str], folder: str) -> list[str]:

@@ -96,7 +96,7 @@ def packed(files: Sequence[str]) -> bytes:
     target = io.BytesIO()
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, zipfile.ZipFile(target, "w") as archive:
         stage(files, folder)
-        for path in sorted(found for found in Path(folder).rglob("*") if found.is_file()):
+        for path in sorted(path for path in Path(folder).rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, path.read_bytes())
@@ -107,8 +107,8 @@ def unpacked(archive: bytes) -> str:
     """Return a folder with what `packed` has taken, which goes with this process."""
     folder = tempfile.mkdtemp(prefix=_PREFIX)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with zipfile.ZipFile(io.BytesIO(archive)) as given:
-        given.extractall(folder)
+    with zipfile.ZipFile(io.BytesIO(archive)) as zip_file:
+        zip_file.extractall(folder)
     return folder
 
 

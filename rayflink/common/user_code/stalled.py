@@ -19,8 +19,8 @@ def stalled_text(task: str, stalled: Mapping[str, Any]) -> str:
         task: name and subtask.
         stalled: the operator, where in the program it is, and milliseconds since its task did anything else.
     """
-    at = f": {stalled['at']}" if stalled["at"] else ""
-    return f"{stalled['operator']!r} in {task} has not returned for {stalled['ms'] / 1000:.0f} s{at}"
+    site = f": {stalled['at']}" if stalled["at"] else ""
+    return f"{stalled['operator']!r} in {task} has not returned for {stalled['ms'] / 1000:.0f} s{site}"
 
 
 def stalled_tasks(vertices: Any) -> Iterator[str]:

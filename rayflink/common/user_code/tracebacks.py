@@ -64,8 +64,8 @@ def _shorten_texts(link: traceback.TracebackException) -> None:
     if isinstance(notes, list):
         shortened = [cut(note, _LONGEST_TEXT) if isinstance(note, str) else note for note in notes]
         link.__notes__ = shortened  # type: ignore[attr-defined]  # of Python 3.11 and later
-    for one in getattr(link, "exceptions", None) or ():
-        _shorten_texts(one)
+    for member in getattr(link, "exceptions", None) or ():
+        _shorten_texts(member)
 
 
 def _strip(summary: traceback.TracebackException, error: BaseException, tb: TracebackType | None) -> None:

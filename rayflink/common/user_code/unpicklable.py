@@ -23,10 +23,10 @@ def cause(value: object, error: Exception) -> str:
     seen: set[int] = set()
     while len(seen) < _DEEPEST:
         seen.add(id(value))
-        found = _failing_part(value, seen)
-        if found is None:
+        failing_part = _failing_part(value, seen)
+        if failing_part is None:
             break
-        name, value, error = found
+        name, value, error = failing_part
         if name:
             way.append(name)
     if not way:
@@ -47,12 +47,12 @@ def _failing_part(value: object, seen: set[int]) -> tuple[str, Any, Exception] |
     """Return name, value and error of the first part that fails by itself; the name is empty inside our own objects."""
     if isinstance(value, (list, tuple, set, frozenset)):
         items = list(value)
-        at = _failing_index(items)
-        parts = iter([(f"[{at}]" if isinstance(value, list) else "", items[at])] if at is not None else [])
+        index = _failing_index(items)
+        parts = iter([(f"[{index}]" if isinstance(value, list) else "", items[index])] if index is not None else [])
     elif isinstance(value, Mapping):
         pairs = list(value.items())
-        at = _failing_index(pairs)
-        parts = iter([(f"[{pairs[at][0]!r}]", pairs[at][1])] if at is not None else [])
+        index = _failing_index(pairs)
+        parts = iter([(f"[{pairs[index][0]!r}]", pairs[index][1])] if index is not None else [])
     else:
         parts = _parts(value)
     for name, part in parts:
