@@ -9,14 +9,14 @@ class SparkCannotStart(RayflinkError):
     """Spark cannot be started on Ray.
 
     Args:
-        found: what stands in its way.
+        actual: what stands in its way.
         wanted: what it needs.
         remedy: what to change.
     """
 
-    def __init__(self, found: str, wanted: str, remedy: str) -> None:
-        super().__init__(found, wanted, remedy)
-        self.found, self.wanted, self.remedy = found, wanted, remedy
+    def __init__(self, actual: str, wanted: str, remedy: str) -> None:
+        super().__init__(actual, wanted, remedy)
+        self.found, self.wanted, self.remedy = actual, wanted, remedy
 
     def __str__(self) -> str:
         return f"Spark cannot start: found {self.found}, wanted {self.wanted}; {self.remedy}"

@@ -49,8 +49,8 @@ def java_version(java: Path) -> int | None:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = _NUMBER.search(answer.stderr + answer.stdout)
-    return int(found[1]) if found else None
+    match = _NUMBER.search(answer.stderr + answer.stdout)
+    return int(match[1]) if match else None
 
 
 def with_java(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -60,13 +60,13 @@ def with_java(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
     return {"JAVA_HOME": str(home), "PATH": first}
 
 
-def nodes_without_java(found: Iterable[tuple[str, int | None]]) -> SparkCannotStart | None:
+def nodes_without_java(releases: Iterable[tuple[str, int | None]]) -> SparkCannotStart | None:
     """Return the error where nodes of a cluster have another Java than is wanted, or None.
 
     Args:
-        found: node -> release of the `java` in the PATH of Ray's processes there.
+        releases: node -> release of the `java` in the PATH of Ray's processes there.
     """
-    lacking = [f"{'no Java' if version is None else f'Java {version}'} on node {node}" for node, version in found
+    lacking = [f"{'no Java' if version is None else f'Java {version}'} on node {node}" for node, version in releases
                if version != VERSION]  # fmt: skip
     if not lacking:
         return None

@@ -22,30 +22,30 @@ def ensure_packages() -> None:
         SparkCannotStart: they are not.
     """
     ensure_python(sys.version_info[:2])
-    found = {name: _version(name) for name in ("pyspark", "raydp")}
-    missing = [name for name, installed in found.items() if installed is None]
+    versions = {name: _version(name) for name in ("pyspark", "raydp")}
+    missing = [name for name, installed in versions.items() if installed is None]
     if missing:
         raise SparkCannotStart(f"no {' and no '.join(missing)}", "pyspark and raydp", REMEDY)
-    error = mismatch(str(found["pyspark"]), str(found["raydp"]), requires("raydp") or [])
+    error = mismatch(str(versions["pyspark"]), str(versions["raydp"]), requires("raydp") or [])
     if error is not None:
         raise error
     ensure_one_spark(os.environ.get("SPARK_HOME", ""), _folder_of_pyspark())
 
 
-def ensure_python(found: tuple[int, int]) -> None:
+def ensure_python(python_version: tuple[int, int]) -> None:
     """Check that PySpark 3.5 is known to run on this Python.
 
     Args:
-        found: major and minor version.
+        python_version: major and minor version.
 
     Raises:
         SparkCannotStart: it does not.
     """
-    if found > NEWEST_PYTHON:
+    if python_version > NEWEST_PYTHON:
         newest = ".".join(map(str, NEWEST_PYTHON))
         wanted = f"Python 3.10 to {newest}, on which PySpark 3.5 runs"
         remedy = f"run the program and Ray in an environment of an older Python: python{newest} -m venv .venv"
-        raise SparkCannotStart(f"Python {found[0]}.{found[1]}", wanted, remedy)
+        raise SparkCannotStart(f"Python {python_version[0]}.{python_version[1]}", wanted, remedy)
 
 
 def mismatch(pyspark: str, raydp: str, wanted: list[str]) -> SparkCannotStart | None:

@@ -138,9 +138,10 @@ def spark_session(
     if min(size.executors, size.cores) < 1 or size.memory < LEAST_MEMORY:
         wanted = f"at least one executor, of at least one CPU and {LEAST_MEMORY >> 20} MiB"
         raise SparkCannotStart(str(size), wanted, "ask for more")
-    given = configuration or {}
-    given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-    settings = under_program(given_options(), given)
+    program_options = (
+        configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration or {})
+    )
+    settings = under_program(given_options(), program_options)
     ensure_packages()
     ensure_none_runs()
     namespace = settings.get(options.RAY_NAMESPACE)
@@ -165,17 +166,17 @@ def ensure_none_runs() -> None:
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
-        found = f"the Spark {SparkContext._active_spark_context.appName!r} of this program"
-        raise SparkCannotStart(found, "no other in the program", "stop() it, or use it: a program has one at a time")
+        actual = f"the Spark {SparkContext._active_spark_context.appName!r} of this program"
+        raise SparkCannotStart(actual, "no other in the program", "stop() it, or use it: a program has one at a time")
 
 
 def _bytes_of(memory: str | int) -> int:
     try:
-        found = memory if isinstance(memory, int) else MemorySize.parse(memory).get_bytes()
+        size = memory if isinstance(memory, int) else MemorySize.parse(memory).get_bytes()
     except ValueError as error:
         wanted, remedy = "a size of memory", "give bytes, or a text like '2g'"
         raise SparkCannotStart(f"executor_memory={memory!r}", wanted, remedy) from error
-    return found >> 20 << 20  # Spark counts in MiB
+    return size >> 20 << 20  # Spark counts in MiB
 
 
 def _join(size: SparkSize, spare: int, must_remain: int, namespace: str) -> None:
@@ -206,16 +207,16 @@ def ensure_alone() -> None:
     """
     namespace = ray.get_runtime_context().namespace
     if not await_true(lambda: not spark_actors(), ENDING_S):
-        found = f"the Spark of another program in the Ray namespace {namespace!r}"
+        actual = f"the Spark of another program in the Ray namespace {namespace!r}"
         wanted, remedy = "a namespace of its own", "begin spark_session before anything else that joins Ray"
-        raise SparkCannotStart(found, wanted, remedy)
+        raise SparkCannotStart(actual, wanted, remedy)
 
 
 def spark_actors() -> list[str]:
     """Return the names of the actors of a Spark in the Ray namespace of this program."""
     namespace = ray.get_runtime_context().namespace
     named = ray.util.list_named_actors(all_namespaces=True)
-    names = [one["name"] for one in named if one["namespace"] == namespace]
+    names = [actor["name"] for actor in named if actor["namespace"] == namespace]
     return [name for name in names if name.endswith((_MASTER, "RAY_APP_MASTER")) or name.startswith("raydp-executor-")]
 
 
@@ -232,8 +233,8 @@ def too_small(total: Mapping[str, float], size: SparkSize, must_remain: int) -> 
         remedy = "ask for fewer executors or cores, or add nodes"
         return SparkCannotStart(f"a cluster of {cpus:g} CPUs", wanted, remedy)
     if memory < size.executors * size.memory:
-        found = f"a cluster with {int(memory) >> 20:,} MiB for actors"
-        return SparkCannotStart(found, str(size), "ask for less executor_memory, or add nodes")
+        actual = f"a cluster with {int(memory) >> 20:,} MiB for actors"
+        return SparkCannotStart(actual, str(size), "ask for less executor_memory, or add nodes")
     return None
 
 
@@ -242,22 +243,22 @@ def nodes() -> list[str]:
     return [node["NodeID"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
-def on_nodes(of: Sequence[str], work: Callable[..., T], *arguments: Any) -> list[tuple[str, T]]:
+def on_nodes(node_ids: Sequence[str], work: Callable[..., T], *arguments: Any) -> list[tuple[str, T]]:
     """Call a function on nodes of the cluster: each node and what it gave.
 
     Raises:
         SparkCannotStart: one does not answer.
     """
-    if not of:
+    if not node_ids:
         return []
     called: Any = ray.remote(num_cpus=0, max_retries=0)(work)
-    places = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in of}
+    places = {node: NodeAffinitySchedulingStrategy(node, soft=False) for node in node_ids}
     asked = {called.options(scheduling_strategy=place).remote(*arguments): node for node, place in places.items()}
     done, late = ray.wait(list(asked), num_returns=len(asked), timeout=PROBE_S)
     if late:
-        found = f"no answer from {len(late)} nodes within {PROBE_S:g} s"
-        raise SparkCannotStart(found, "nodes that run tasks", "see `ray status`")
-    return [(asked[one], ray.get(one)) for one in done]
+        actual = f"no answer from {len(late)} nodes within {PROBE_S:g} s"
+        raise SparkCannotStart(actual, "nodes that run tasks", "see `ray status`")
+    return [(asked[task], ray.get(task)) for task in done]
 
 
 def _java_there() -> int | None:
@@ -318,9 +319,9 @@ class _Run:
         except SparkCannotStart:
             raise
         except Exception as error:  # of Ray's, of py4j's, or whatever the JVM's end causes
-            found = f"no Spark after {timeout_s:g} s" if self._late else reason_of(error)
+            actual = f"no Spark after {timeout_s:g} s" if self._late else reason_of(error)
             remedy = "see raydp-java-*.log and java-worker-*.log in the logs of Ray, and what Spark has printed above"
-            raise SparkCannotStart(found, str(self.size), remedy) from error
+            raise SparkCannotStart(actual, str(self.size), remedy) from error
         finally:
             watchdog.cancel()
         session: SparkSession = self.session
@@ -351,9 +352,9 @@ class _Run:
         if not self.group.wait(timeout_s):
             free: Mapping[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
             cpus, memory = free.get("CPU", 0), int(free.get("memory", 0)) >> 20
-            found = f"{cpus:g} CPUs and {memory:,} MiB free on all nodes together after {timeout_s:g} s"
+            actual = f"{cpus:g} CPUs and {memory:,} MiB free on all nodes together after {timeout_s:g} s"
             remedy = "end what holds the others (`ray status` shows it), or ask for less"
-            raise SparkCannotStart(found, str(self.size), remedy)
+            raise SparkCannotStart(actual, str(self.size), remedy)
 
     def _configs(self) -> dict[str, str]:
         java = f"{OPENS} -Djava.io.tmpdir={self.folder}"
@@ -384,8 +385,8 @@ class _Run:
             return bool(there >= self.size.executors)
 
         if not await_true(all_there, until - time.monotonic()):
-            found = f"{there} of {self.size.executors} executors after {timeout_s:g} s"
-            raise SparkCannotStart(found, str(self.size), "see java-worker-*.log in the logs of Ray")
+            actual = f"{there} of {self.size.executors} executors after {timeout_s:g} s"
+            raise SparkCannotStart(actual, str(self.size), "see java-worker-*.log in the logs of Ray")
 
     def _give_up(self) -> None:
         """Let what waits for the start of Spark fail."""
@@ -421,12 +422,12 @@ def clear(folder: str) -> None:
 
 def processes_of(folder: str) -> list[int]:
     """Return the ids of the processes of this machine whose command names a folder."""
-    found = []
+    process_ids = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
             if folder.encode() in entry.read_bytes() and int(entry.parent.name) != os.getpid():
-                found.append(int(entry.parent.name))
-    return found
+                process_ids.append(int(entry.parent.name))
+    return process_ids
 
 
 def end_gateway() -> None:

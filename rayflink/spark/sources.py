@@ -32,9 +32,10 @@ def spark_source(
         TypeMismatch: it is no DataFrame, or Arrow has no type for one of its columns.
         SparkFailed: Spark could not compute it.
     """
-    given = configuration or {}
-    given = given if isinstance(given, Configuration) else Configuration.from_dict(given)
-    return source_of(df, path, lambda: frame_store(under_program(given_options(), given)))
+    program_options = (
+        configuration if isinstance(configuration, Configuration) else Configuration.from_dict(configuration or {})
+    )
+    return source_of(df, path, lambda: frame_store(under_program(given_options(), program_options)))
 
 
 __all__ = ["spark_source"]

@@ -70,11 +70,13 @@ def read_state(
     savepoint = Savepoint.load(from_root(os.fspath(path)), options)
     known = savepoint.operator(operator)
     cores = spark.sparkContext.defaultParallelism
-    held = sum(map(size_of, known.manifest.blobs))
-    shares = shares_of(known, state, savepoint.base, min(MOST_BYTES, max(LEAST_BYTES, held // (_TASKS_A_CORE * cores))))
-    given = dict(options or {})
-    columns = wanted_schema(schema) or _seen(spark, shares, given, (known.uid or known.name, state))
-    read = partial(_rows, schema=columns.serialize().to_pybytes(), options=given)
+    state_bytes = sum(map(size_of, known.manifest.blobs))
+    shares = shares_of(
+        known, state, savepoint.base, min(MOST_BYTES, max(LEAST_BYTES, state_bytes // (_TASKS_A_CORE * cores)))
+    )
+    storage_options = dict(options or {})
+    columns = wanted_schema(schema) or _seen(spark, shares, storage_options, (known.uid or known.name, state))
+    read = partial(_rows, schema=columns.serialize().to_pybytes(), options=storage_options)
     return _frame_of(spark, shares).mapInArrow(read, _spark_types(columns))
 
 

@@ -41,12 +41,12 @@ class DuplicateRowError(StateError):
     Args:
         state: its name.
         place: whose value it is: the key, and the window or the key of the map.
-        found: two of the values.
+        actual: two of the values.
     """
 
-    def __init__(self, state: str, place: str, found: str) -> None:
-        super().__init__(state, place, found)
-        self.state, self.place, self.found = state, place, found
+    def __init__(self, state: str, place: str, actual: str) -> None:
+        super().__init__(state, place, actual)
+        self.state, self.place, self.found = state, place, actual
 
     def __str__(self) -> str:
         return (
@@ -139,20 +139,20 @@ def contents(
         DuplicateRowError: there are several rows for one value.
     """
     for place, parts in groupby(_unpacked(batches), key=itemgetter(0)):
-        held: dict[int, list[tuple[StateRow, Any]]] = {}
+        rows_by_state: dict[int, list[tuple[StateRow, Any]]] = {}
         for _, number, row in parts:
             if place == PROBLEM:
                 problem: RayflinkError = pickle.loads(row)
                 raise problem
-            given, order = pickle.loads(row)
-            held.setdefault(number, []).append((StateRow(*given), order))
+            fields, order = pickle.loads(row)
+            rows_by_state.setdefault(number, []).append((StateRow(*fields), order))
         content: Content = {"tables": {}, "timers": {}}
         summaries = []
-        for number in sorted(held):
+        for number in sorted(rows_by_state):
             state, expires = states[number], states[number].expires
             descriptor = state.descriptor
             try:
-                rows = chosen(held.pop(number), state)
+                rows = chosen(rows_by_state.pop(number), state)
                 stored = stored_rows(rows, descriptor.kind, expires)
             except (TypeError, ValueError) as error:
                 raise StateError(f"rows of state {descriptor.name!r} cannot be stored: {error}") from error
@@ -196,10 +196,10 @@ def chosen(rows: list[tuple[StateRow, Any]], state: GivenState) -> list[StateRow
             tied.pop(place, None)
         last[place] = row, order
     if kind != TIMERS:
-        for one, other in tied.values():
-            parts = {"key": one.key, "namespace": one.namespace, "map key": one.part}
+        for first, second in tied.values():
+            parts = {"key": first.key, "namespace": first.namespace, "map key": first.part}
             address = ", ".join(f"{part} {value!r:.100}" for part, value in parts.items() if value is not None)
-            raise DuplicateRowError(name, address or "key None", f"{one.value!r:.100} and {other.value!r:.100}")
+            raise DuplicateRowError(name, address or "key None", f"{first.value!r:.100} and {second.value!r:.100}")
     return [row for row, _ in last.values()]
 
 
@@ -221,8 +221,10 @@ def _packed(row: StateRow, order: Any, state: GivenState) -> bytes:
     try:
         return pickle.dumps((tuple(row), order), 5)
     except Exception as error:  # a user's class may raise anything while it is pickled
-        found = f"a value of state {state.descriptor.name!r} of key {row.key!r:.100} ({type(error).__name__}: {error})"
-        raise SerializationError("a savepoint", found, "keep in state only values that can be pickled") from error
+        problem = (
+            f"a value of state {state.descriptor.name!r} of key {row.key!r:.100} ({type(error).__name__}: {error})"
+        )
+        raise SerializationError("a savepoint", problem, "keep in state only values that can be pickled") from error
 
 
 def _batch(places: list[int], number: int, rows: list[bytes]) -> pyarrow.RecordBatch:
@@ -236,8 +238,8 @@ def _unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[int, int
     for batch in batches:
         rows = batch.column("row")
         numbers = zip(batch.column("place").to_pylist(), batch.column("state").to_pylist(), strict=True)
-        for at, (place, number) in enumerate(numbers):
-            yield place, number, rows[at].as_py()
+        for index, (place, number) in enumerate(numbers):
+            yield place, number, rows[index].as_py()
 
 
 __all__ = ["PLACED", "DuplicateRowError", "GivenState", "chosen", "contents", "placed"]

@@ -200,24 +200,30 @@ class SparkSavepoint:
         return Savepoint.load(path, options)
 
     def _with(
-        self, made: tuple[StateDescriptor, Column, Column, tuple[str, ...]], df: DataFrame, uid: str, most: int | None
+        self,
+        declaration: tuple[StateDescriptor, Column, Column, tuple[str, ...]],
+        df: DataFrame,
+        uid: str,
+        most: int | None,
     ) -> SparkSavepoint:
-        state = made[0]
+        state = declaration[0]
         groups = DEFAULT_KEY_GROUPS if most is None else most
         key_group(0, groups)  # which refuses what is out of range
-        at = next((at for at, one in enumerate(self._operators) if one.uid == uid), len(self._operators))
+        index = next(
+            (index for index, operator in enumerate(self._operators) if operator.uid == uid), len(self._operators)
+        )
         operators = self._operators
-        if at == len(operators):
+        if index == len(operators):
             operators = (*operators, _Operator(uid, groups))
-        elif most not in (None, operators[at].max_parallelism):
-            found = f"operator {uid!r} has a max parallelism of {operators[at].max_parallelism}"
-            raise StateError(f"{found} for its other state, and of {most} for {state.name!r}; give the same, or none")
-        if any((one.operator, one.descriptor.name) == (at, state.name) for one, _ in self._given):
+        elif most not in (None, operators[index].max_parallelism):
+            problem = f"operator {uid!r} has a max parallelism of {operators[index].max_parallelism}"
+            raise StateError(f"{problem} for its other state, and of {most} for {state.name!r}; give the same, or none")
+        if any((other.operator, other.descriptor.name) == (index, state.name) for other, _ in self._given):
             problem = f"operator {uid!r} was given the state {state.name!r} twice"
             raise StateError(f"{problem}; give all rows at once, as with_state(..., df.unionByName(other))")
-        given = GivenState(at, *made, operators[at].max_parallelism, int(time.time() * 1000))
+        new_state = GivenState(index, *declaration, operators[index].max_parallelism, int(time.time() * 1000))
         new = SparkSavepoint(self._job_name)
-        new._operators, new._given = operators, (*self._given, (given, df))
+        new._operators, new._given = operators, (*self._given, (new_state, df))
         return new
 
     def _packed(self) -> bytes:
@@ -241,17 +247,17 @@ class SparkSavepoint:
             answers = placed_rows.sortWithinPartitions("place").mapInArrow(writing, "answer binary").collect()
         except Exception as error:  # of a class of Spark's own
             raise SparkFailed("written as a savepoint", reason_of(error)) from error
-        found = [pickle.loads(bytes(row.answer)) for row in answers]
-        for one in found:
-            if isinstance(one, RayflinkError):
-                raise one
-        return found
+        results = [pickle.loads(bytes(row.answer)) for row in answers]
+        for result in results:
+            if isinstance(result, RayflinkError):
+                raise result
+        return results
 
     def _manifests(self, written: list[Written]) -> Iterator[OperatorManifest]:
         for number, operator in enumerate(self._operators):
-            groups = {group: blob for one in written for at, group, blob in one.groups if at == number}
+            groups = {group: blob for result in written for index, group, blob in result.groups if index == number}
             declared = [state.summary() for state, _ in self._given if state.operator == number]
-            seen = [summary for one in written for at, summary in one.states if at == number]
+            seen = [summary for result in written for index, summary in result.states if index == number]
             yield OperatorManifest(
                 str(uid_to_operator_id(operator.uid)),
                 operator.uid,
@@ -317,7 +323,7 @@ class _Writing:
         except BaseException:
             writer.abort()
             raise
-        seen_states = tuple((operator, summary) for operator, held in summaries.items() for summary in held)
+        seen_states = tuple((operator, summary) for operator, parts in summaries.items() for summary in parts)
         return Written(tuple(groups), seen_states)
 
 

@@ -88,11 +88,11 @@ def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[py
 
     if field is None or field.metadata != REPR:
         try:
-            held = [columnar(value) for value in values]
-            _refuse(held, field)
-            made = pa.array(held, type=None if field is None else field.type)
-            if field is not None or not _has_no_fields(made.type):
-                return made, pa.field("", made.type) if field is None else field
+            column_values = [columnar(value) for value in values]
+            _refuse(column_values, field)
+            column = pa.array(column_values, type=None if field is None else field.type)
+            if field is not None or not _has_no_fields(column.type):
+                return column, pa.field("", column.type) if field is None else field
         except (NoColumnError, pa.ArrowException, OverflowError, RecursionError):
             if field is not None:
                 raise
@@ -100,17 +100,17 @@ def array(values: Sequence[Any], field: pyarrow.Field | None = None) -> tuple[py
     return strings, pa.field("", pa.string(), metadata=REPR)
 
 
-def common_field(name: str, one: pyarrow.Field | None, other: pyarrow.Field) -> pyarrow.Field:
+def common_field(name: str, field: pyarrow.Field | None, other: pyarrow.Field) -> pyarrow.Field:
     """Return a field for the values of both."""
     import pyarrow as pa
 
     other = other.with_name(name)
-    if one is None or one.equals(other, check_metadata=True):
+    if field is None or field.equals(other, check_metadata=True):
         return other
-    if REPR not in (one.metadata, other.metadata):
+    if REPR not in (field.metadata, other.metadata):
         try:
-            refuse_types(name, [one.type, other.type], decimals=True)
-            return pa.unify_schemas([pa.schema([one]), pa.schema([other])], promote_options="permissive").field(0)
+            refuse_types(name, [field.type, other.type], decimals=True)
+            return pa.unify_schemas([pa.schema([field]), pa.schema([other])], promote_options="permissive").field(0)
         except (TypeError, pa.ArrowException):
             pass
     return pa.field(name, pa.string(), metadata=REPR)

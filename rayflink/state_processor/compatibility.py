@@ -90,8 +90,8 @@ def check_savepoint(
 def _of_hooks(graph: JobGraph, savepoint: Savepoint, may_stay: bool) -> Iterator[StateVerdict]:
     """Return the verdicts on the state of master hooks."""
     registered = {hook.get_identifier() for hook in graph.master_hooks}
-    given = (key for key in savepoint.manifest.properties if key.startswith(HOOK_PREFIX))
-    for name in sorted(key.removeprefix(HOOK_PREFIX) for key in given):
+    hook_keys = (key for key in savepoint.manifest.properties if key.startswith(HOOK_PREFIX))
+    for name in sorted(key.removeprefix(HOOK_PREFIX) for key in hook_keys):
         if name in registered:
             yield StateVerdict(COORDINATOR, name, Verdict.KEEP.value)
         else:

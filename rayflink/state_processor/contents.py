@@ -53,7 +53,9 @@ class StoredContents:
         snapshots = [part for part in self._manifest.subtasks if part is not None]
         plain = {group: blob for part in snapshots for group, blob in part.keyed.items()}
         whose = self._manifest.max_parallelism, self._manifest.uid or self._manifest.operator_id
-        databases = sorted((one for part in snapshots for one in part.databases), key=lambda one: one.first_group)
+        databases = sorted(
+            (database for part in snapshots for database in part.databases), key=lambda database: database.first_group
+        )
         waiting = sorted(plain)
         waiting.reverse()
         everything = range(self._manifest.max_parallelism)
@@ -78,11 +80,11 @@ class StoredContents:
         for part in self._manifest.subtasks:
             if part is not None:
                 names.update((name, mode) for name, (mode, _) in part.lists.items())
-        found = {}
+        lists = {}
         for name, mode in names.items():
             entries = (() if part is None else part.lists.get(name, ("", ()))[1] for part in self._manifest.subtasks)
-            found[name] = mode, tuple(tuple(map(self._reader.read, held)) for held in entries)
-        return found
+            lists[name] = mode, tuple(tuple(map(self._reader.read, blobs)) for blobs in entries)
+        return lists
 
     def raw_groups(self) -> Iterator[tuple[int, bytes]]:
         """Yield the raw state in the order of key groups."""

@@ -100,14 +100,14 @@ class StateChanges:
         return pa.table(columns)
 
     def _compared(self, old: Iterator[StateRow], new: Iterator[StateRow]) -> Iterator[RowChange]:
-        held = {self._identity(row): row for row in old}
+        old_rows = {self._identity(row): row for row in old}
         for row in new:
-            known = held.pop(self._identity(row), None)
+            known = old_rows.pop(self._identity(row), None)
             if known is None:
                 yield RowChange(ADDED, row)
             elif not _equal(known.value, row.value):
                 yield RowChange(CHANGED, row, known.value)
-        for row in held.values():
+        for row in old_rows.values():
             yield RowChange(REMOVED, row, row.value)
 
     def _identity(self, row: StateRow) -> Any:
@@ -118,17 +118,17 @@ def differences(before: Savepoint, after: Savepoint) -> tuple[StateChanges, ...]
     """Return the states of both savepoints side by side, including operators that only one of them has."""
     earlier = {operator.id: operator for operator in before.operators}
     later = {operator.id: operator for operator in after.operators}
-    found = []
+    changes = []
     for name in dict.fromkeys((*earlier, *later)):
         old, new = earlier.get(name), later.get(name)
-        of = new or old
-        assert of is not None
+        operator = new or old
+        assert operator is not None
         olds = {} if old is None else {(state.is_keyed, state.name): state for state in old.states}
         news = {} if new is None else {(state.is_keyed, state.name): state for state in new.states}
         for state in dict.fromkeys((*olds, *news)):
             contents = _contents(old, new) if state[0] else None
-            found.append(StateChanges(of.uid or of.name, olds.get(state), news.get(state), contents))
-    return tuple(found)
+            changes.append(StateChanges(operator.uid or operator.name, olds.get(state), news.get(state), contents))
+    return tuple(changes)
 
 
 def _contents(old: OperatorState | None, new: OperatorState | None) -> tuple[OperatorContents, OperatorContents] | None:
@@ -137,10 +137,10 @@ def _contents(old: OperatorState | None, new: OperatorState | None) -> tuple[Ope
     return old.contents, new.contents
 
 
-def _side_by_side(one: OperatorContents, other: OperatorContents) -> Iterator[tuple[Any, Any]]:
+def _side_by_side(before: OperatorContents, after: OperatorContents) -> Iterator[tuple[Any, Any]]:
     """Yield the contents of both, key group by key group."""
     nothing: Any = {"tables": {}, "timers": {}}
-    olds, news = one.groups(), other.groups()
+    olds, news = before.groups(), after.groups()
     old, new = next(olds, None), next(news, None)
     while old is not None or new is not None:
         group = min(pair[0] for pair in (old, new) if pair is not None)
@@ -156,17 +156,17 @@ def _rows_of(state: SavedState | None) -> Iterator[StateRow]:
     return iter(()) if state is None else state.rows()
 
 
-def _equal(one: UserValue, other: UserValue) -> bool:
+def _equal(left: UserValue, right: UserValue) -> bool:
     """Return whether two values are equal, or have the same bytes, as two NaN."""
     try:
-        same = bool(one == other)
+        same = bool(left == right)
     except Exception:  # a user's class, or an array, may have its own idea of equality
         same = False
-    numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-    if same and (numbers or type(one) is type(other)):
+    numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
+    if same and (numbers or type(left) is type(right)):
         return True
     try:
-        return pickle.dumps(one, 5) == pickle.dumps(other, 5)
+        return pickle.dumps(left, 5) == pickle.dumps(right, 5)
     except Exception:  # what cannot be pickled has no bytes to compare
         return same
 

@@ -15,13 +15,13 @@ class DisposalError(StateError):
 
     Args:
         path: where it is.
-        found: what is there.
+        actual: what is there.
         remedy: what to do instead.
     """
 
-    def __init__(self, path: str, found: str, remedy: str) -> None:
-        super().__init__(path, found, remedy)
-        self.path, self.found, self.remedy = path, found, remedy
+    def __init__(self, path: str, actual: str, remedy: str) -> None:
+        super().__init__(path, actual, remedy)
+        self.path, self.found, self.remedy = path, actual, remedy
 
     def __str__(self) -> str:
         return f"{self.path} is {self.found}, not a savepoint; {self.remedy}"
@@ -39,13 +39,13 @@ def dispose_savepoint(path: str, options: Mapping[str, str] | None = None) -> in
         DisposalError: it is a checkpoint, whose files others may share.
         StorageError: a file cannot be deleted.
     """
-    found = read_manifest(path, options)
-    manifest = found.manifest
+    stored_manifest = read_manifest(path, options)
+    manifest = stored_manifest.manifest
     if manifest.kind != "savepoint" or not manifest.own_base:
         what = f"{manifest.kind} {manifest.checkpoint_id} of job {manifest.job_name!r}"
         remedy = "the job deletes its checkpoints, and others may share its files; delete the folder of an ended job"
         raise DisposalError(path, what, remedy)
-    storage = open_storage(found.base, options)
+    storage = open_storage(stored_manifest.base, options)
     storage.delete(METADATA)  # first: without it a savepoint is none, whatever of it is left
     files = sorted(manifest.files())
     for file in files:

@@ -95,10 +95,10 @@ class GivenRows(_Edited):
         super().__init__(base)
         self._name, self._kind, self._expires = state
         self._by_group: dict[int, list[StateRow]] = {}
-        held = list(rows)
-        keys = [canonical_key(row.key) for row in held]
+        rows = list(rows)
+        keys = [canonical_key(row.key) for row in rows]
         groups = key_groups_of(hash_keys(keys), max_parallelism).tolist() if keys else []
-        for group, row in zip(groups, held, strict=True):
+        for group, row in zip(groups, rows, strict=True):
             self._by_group.setdefault(group, []).append(row)
 
     def groups(self) -> Iterator[tuple[int, Content]]:
@@ -113,8 +113,8 @@ class GivenRows(_Edited):
             yield self._with(waiting.pop(), {"tables": {}, "timers": {}})
 
     def _with(self, group: int, content: Content) -> tuple[int, Content]:
-        given = self._by_group.get(group, [])
-        return group, replaced(content, self._name, self._kind, lambda rows: given, self._expires)
+        new_rows = self._by_group.get(group, [])
+        return group, replaced(content, self._name, self._kind, lambda rows: new_rows, self._expires)
 
 
 class GivenEntries(_Edited):
@@ -176,8 +176,8 @@ class WithoutState(_Edited):
 
     def lists(self) -> Lists:
         gone: Sequence[str] = () if self._is_keyed else (self._name, USER + self._name)
-        held: Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]] = self._base.lists()
-        return {name: entries for name, entries in held.items() if name not in gone}
+        base_lists: Mapping[str, tuple[str, tuple[tuple[bytes, ...], ...]]] = self._base.lists()
+        return {name: entries for name, entries in base_lists.items() if name not in gone}
 
 
 __all__ = ["ChangedRows", "GivenEntries", "GivenRows", "NoContents", "RowChange", "WithoutState"]

@@ -56,8 +56,8 @@ def with_state(
     else:
         problem = f"the {known.kind} state {known.name!r} of {operator!r} cannot be given other rows"
         raise StateError(f"{problem}; it is the operator's own, and is made by it when a job starts without it")
-    others = [one for one in savepoint.operators if one is not old]
-    place = next((at for at, one in enumerate(savepoint.operators) if one is old), len(others))
+    others = [other for other in savepoint.operators if other is not old]
+    place = next((index for index, other in enumerate(savepoint.operators) if other is old), len(others))
     return Savepoint(savepoint.manifest, [*others[:place], new, *others[place:]])
 
 
@@ -65,11 +65,13 @@ def without_state(savepoint: Savepoint, operator: str, state: str) -> Savepoint:
     """Return a savepoint without a state; see `Savepoint.without_state`."""
     old = savepoint.operator(operator)
     known = old.state(state)
-    states = tuple(one for one in old.manifest.states if (one.is_keyed, one.name) != (known.is_keyed, known.name))
+    states = tuple(
+        summary for summary in old.manifest.states if (summary.is_keyed, summary.name) != (known.is_keyed, known.name)
+    )
     contents = WithoutState(old.contents, known.name, known.is_keyed)
     coordinator = None if known.kind == "enumerator" else old.manifest.coordinator
     new = OperatorState(replace(old.manifest, states=states, coordinator=coordinator), contents, old.reader)
-    return Savepoint(savepoint.manifest, [new if one is old else one for one in savepoint.operators])
+    return Savepoint(savepoint.manifest, [new if other is old else other for other in savepoint.operators])
 
 
 def _known(operator: OperatorState, state: str | StateDescriptor) -> SavedState:
@@ -98,16 +100,16 @@ def _with_rows(
     if known.kind == TIMERS and value == "value":
         value = "time"
     now_ms = int(time.time() * 1000)
-    given = [_dated(row, known.expires, now_ms) for row in rows_of(rows, key, value, known.summary)]
+    state_rows = [_dated(row, known.expires, now_ms) for row in rows_of(rows, key, value, known.summary)]
     sampled = known.summary
     if isinstance(state, StateDescriptor) and known.kind != TIMERS:
         convert, where = convert_of(state.type_info), f"state {state.name!r}"
         if convert is not None:
-            given = [row._replace(value=convert(row.value, where)) for row in given]
-        sampled = summary_of(state, known.summary.kind, [row.value for row in islice(given, SAMPLES)])
+            state_rows = [row._replace(value=convert(row.value, where)) for row in state_rows]
+        sampled = summary_of(state, known.summary.kind, [row.value for row in islice(state_rows, SAMPLES)])
     elif known.kind != TIMERS:
-        sampled = _seen(known.summary, given)
-    contents = GivenRows(old.contents, place, given, old.max_parallelism)
+        sampled = _seen(known.summary, state_rows)
+    contents = GivenRows(old.contents, place, state_rows, old.max_parallelism)
     return _edited(old, contents, sampled)
 
 
@@ -115,14 +117,14 @@ def _with_entries(old: OperatorState, known: SavedState, rows: object, columns: 
     """Replace the entries of an operator state; if `rows` is a function, all entries are read here."""
     if callable(rows) and not hasattr(rows, "to_batches"):
         changed = (rows(row) for row in known.rows())
-        given: list[StateRow] = [row for row in changed if row is not None]
+        entries: list[StateRow] = [row for row in changed if row is not None]
     else:
         subtask: Column = columns[0]
         if subtask == "key":
             subtask = lambda row: row.get("subtask")  # noqa: E731
-        given = list(rows_of(rows, subtask, columns[1], known.summary))
-    contents = GivenEntries(old.contents, known.name, _LIST_KINDS[known.kind], given, old.parallelism)
-    return _edited(old, contents, _seen(known.summary, given))
+        entries = list(rows_of(rows, subtask, columns[1], known.summary))
+    contents = GivenEntries(old.contents, known.name, _LIST_KINDS[known.kind], entries, old.parallelism)
+    return _edited(old, contents, _seen(known.summary, entries))
 
 
 def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummary) -> OperatorState:
@@ -130,7 +132,9 @@ def _edited(old: OperatorState, contents: OperatorContents, summary: StateSummar
 
     Where the savepoint described no state it describes none now: those that are there are found by reading.
     """
-    others = [one for one in old.manifest.states if (one.is_keyed, one.name) != (summary.is_keyed, summary.name)]
+    others = [
+        state for state in old.manifest.states if (state.is_keyed, state.name) != (summary.is_keyed, summary.name)
+    ]
     is_new = not any(part is not None for part in old.manifest.subtasks)
     states = merge_summaries((*others, summary)) if old.manifest.states or is_new else ()
     return OperatorState(replace(old.manifest, states=states), contents, old.reader)

@@ -46,16 +46,16 @@ def rows_in(content: Content, state: str, kind: str) -> Iterator[StateRow]:
         return
     stored_kind, stored = content["tables"].get(state, ("", ()))
     expires = stored_kind.startswith(EXPIRING)
-    for _, namespace, key, held in stored:
-        for part, value in _parts(held, stored_kind):
-            at, value = value if expires else (None, value)
-            yield StateRow(key, value, namespace, part, at)
+    for _, namespace, key, stored_value in stored:
+        for part, value in _parts(stored_value, stored_kind):
+            last_access, value = value if expires else (None, value)
+            yield StateRow(key, value, namespace, part, last_access)
 
 
-def _parts(held: Any, stored_kind: str) -> Iterable[tuple[Any, Any]]:
+def _parts(stored_value: Any, stored_kind: str) -> Iterable[tuple[Any, Any]]:
     if stored_kind.endswith("map"):
-        return tuple(held.items())
-    return enumerate(held) if stored_kind.endswith("list") else ((None, held),)
+        return tuple(stored_value.items())
+    return enumerate(stored_value) if stored_kind.endswith("list") else ((None, stored_value),)
 
 
 def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
@@ -66,18 +66,23 @@ def stored_rows(rows: Iterable[StateRow], kind: str, expires: bool) -> Rows:
     """
     if kind == TIMERS:
         what = "a timer's time"
-        return [(at, row.namespace, canonical_key(row.key), epoch_ms(row.value, what)) for at, row in enumerate(rows)]
-    held: dict[tuple[Any, Any], Any] = {}
+        return [
+            (position, row.namespace, canonical_key(row.key), epoch_ms(row.value, what))
+            for position, row in enumerate(rows)
+        ]
+    values_by_place: dict[tuple[Any, Any], Any] = {}
     for row in rows:
         value = (epoch_ms(row.last_access, "the last access of a row"), row.value) if expires else row.value
         place = canonical_key(row.key), row.namespace
         if kind == "map":
-            held.setdefault(place, {})[row.part] = value
+            values_by_place.setdefault(place, {})[row.part] = value
         elif kind == "list":
-            held.setdefault(place, []).append(value)
+            values_by_place.setdefault(place, []).append(value)
         else:
-            held[place] = value
-    return [(at, namespace, key, value) for at, ((key, namespace), value) in enumerate(held.items())]
+            values_by_place[place] = value
+    return [
+        (position, namespace, key, value) for position, ((key, namespace), value) in enumerate(values_by_place.items())
+    ]
 
 
 def replaced(content: Content, state: str, kind: str, rows: Callable[[Iterator[StateRow]], Iterable[StateRow]],

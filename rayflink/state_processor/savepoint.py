@@ -92,8 +92,8 @@ class OperatorState:
         if raw:
             others.append(single_state(RAW_KEYED, "raw keyed", raw))
         if self.manifest.coordinator is not None:
-            held = entry_value("", self.reader.read(self.manifest.coordinator))
-            others.append(single_state(ENUMERATOR, "enumerator", [StateRow(None, held)]))
+            enumerator_state = entry_value("", self.reader.read(self.manifest.coordinator))
+            others.append(single_state(ENUMERATOR, "enumerator", [StateRow(None, enumerator_state)]))
         return (*keyed, *lists, *others)
 
     def state(self, name: str) -> SavedState:
@@ -155,10 +155,11 @@ class Savepoint:
             StorageError, DamagedFileError, VersionMismatch: it cannot be read.
         """
         path = os.fspath(path)
-        found = read_manifest(path, options)
-        reader = SnapshotFileReader(open_storage(found.base, options))
-        operators = (OperatorState(one, StoredContents(one, reader), reader) for one in found.manifest.operators)
-        return Savepoint(found.manifest, operators, path, found.base)
+        stored_manifest = read_manifest(path, options)
+        reader = SnapshotFileReader(open_storage(stored_manifest.base, options))
+        manifest = stored_manifest.manifest
+        operators = (OperatorState(operator, StoredContents(operator, reader), reader) for operator in manifest.operators)
+        return Savepoint(manifest, operators, path, stored_manifest.base)
 
     @property
     def job_id(self) -> str:
@@ -177,12 +178,12 @@ class Savepoint:
             NotInSavepointError: there is none, or several have the name.
         """
         for what in ("uid", "id", "name"):
-            found = [operator for operator in self.operators if getattr(operator, what) == named]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                ids = ", ".join(operator.uid or operator.id for operator in found)
-                problem = f"one operator that is called {named!r} but {len(found)}"
+            matches = [operator for operator in self.operators if getattr(operator, what) == named]
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                ids = ", ".join(operator.uid or operator.id for operator in matches)
+                problem = f"one operator that is called {named!r} but {len(matches)}"
                 raise NotInSavepointError(problem, self._described(), f"give the uid or id of one of them: {ids}")
         known = [operator.uid or operator.name for operator in self.operators]
         raise NotInSavepointError(f"operator {named!r}", self._described(), near(named, known))
@@ -270,7 +271,7 @@ class Savepoint:
             NotInSavepointError: there is no such operator.
         """
         gone = self.operator(operator)
-        return Savepoint(self.manifest, [one for one in self.operators if one is not gone])
+        return Savepoint(self.manifest, [other for other in self.operators if other is not gone])
 
     def write(self, path: str | PathLike[str], options: Mapping[str, str] | None = None) -> Savepoint:
         """Write it, in the format of all backends, to a folder that does not exist yet; the savepoint there.

@@ -48,16 +48,16 @@ def shares_of(operator: OperatorState, name: str, base: str, most_bytes: int) ->
         NotInSavepointError: there is no such state.
     """
     whole = replace(operator.manifest, states=_described(operator, name), coordinator=None, finished=frozenset())
-    snapshots = [one for one in whole.subtasks if one is not None]
+    snapshots = [snapshot for snapshot in whole.subtasks if snapshot is not None]
     if any(state.is_keyed for state in whole.states):
-        groups = {group: blob for one in snapshots for group, blob in one.keyed.items()}
-        databases = [database for one in snapshots for database in one.databases]
-        parts = [replace(whole, subtasks=(one,)) for one in _keyed(groups, databases, most_bytes)]
+        groups = {group: blob for snapshot in snapshots for group, blob in snapshot.keyed.items()}
+        databases = [database for snapshot in snapshots for database in snapshot.databases]
+        parts = [replace(whole, subtasks=(snapshot,)) for snapshot in _keyed(groups, databases, most_bytes)]
         parts = parts or [replace(whole, subtasks=())]
     elif name == ENUMERATOR:
         parts = [replace(whole, subtasks=(), coordinator=operator.manifest.coordinator)]
     elif name == RAW_KEYED:
-        groups = {group: blob for one in snapshots for group, blob in one.raw_keyed.items()}
+        groups = {group: blob for snapshot in snapshots for group, blob in snapshot.raw_keyed.items()}
         parts = [replace(whole, subtasks=(StoredSnapshot(raw_keyed=run),)) for run in _runs(groups, most_bytes)]
     else:
         parts = list(_of_subtasks(whole, name))
@@ -70,27 +70,27 @@ def _described(operator: OperatorState, name: str) -> tuple[StateSummary, ...]:
     keyed = [state for state in said if state.is_keyed]
     if keyed:
         return tuple(keyed)
-    snapshots = [one for one in operator.manifest.subtasks if one is not None]
-    there = {listed.removeprefix(USER) for one in snapshots for listed in one.lists}
+    snapshots = [snapshot for snapshot in operator.manifest.subtasks if snapshot is not None]
+    there = {listed.removeprefix(USER) for snapshot in snapshots for listed in snapshot.lists}
     if name in there and operator.manifest.states:
         return tuple(said)
-    found = operator.state(name)
-    return (found.summary,) if found.is_keyed else tuple(said)
+    saved_state = operator.state(name)
+    return (saved_state.summary,) if saved_state.is_keyed else tuple(said)
 
 
 def _keyed(groups: dict[int, Blob], databases: Iterable[DatabaseFiles], most_bytes: int) -> Iterator[StoredSnapshot]:
     """Yield runs of key groups, together with the database, or overlapping databases, that hold them."""
     parts: list[tuple[int, StoredSnapshot]] = []
     end = 0
-    for one in sorted(databases, key=lambda one: one.first_group):
-        if parts and one.first_group < end:
+    for database in sorted(databases, key=lambda database: database.first_group):
+        if parts and database.first_group < end:
             first, before = parts.pop()
-            held = (*before.databases, one)
+            overlapping_databases = (*before.databases, database)
         else:
-            first, held = one.first_group, (one,)
-        end = max(end, one.end_group) if len(held) > 1 else one.end_group
+            first, overlapping_databases = database.first_group, (database,)
+        end = max(end, database.end_group) if len(overlapping_databases) > 1 else database.end_group
         near = {group: blob for group, blob in groups.items() if first <= group < end}
-        parts.append((first, StoredSnapshot(keyed=near, databases=held)))
+        parts.append((first, StoredSnapshot(keyed=near, databases=overlapping_databases)))
     with_them = {group for _, part in parts for group in part.keyed}
     others = {group: blob for group, blob in groups.items() if group not in with_them}
     parts += [(min(run), StoredSnapshot(keyed=run)) for run in _runs(others, most_bytes)]
@@ -101,27 +101,31 @@ def _keyed(groups: dict[int, Blob], databases: Iterable[DatabaseFiles], most_byt
 def _runs(groups: dict[int, Blob], most_bytes: int) -> Iterator[dict[int, Blob]]:
     """Yield the key groups in order, grouped into runs of at most that many bytes."""
     run: dict[int, Blob] = {}
-    held = 0
+    run_bytes = 0
     for group in sorted(groups):
         size = size_of(groups[group])
-        if run and held + size > most_bytes:
+        if run and run_bytes + size > most_bytes:
             yield run
-            run, held = {}, 0
+            run, run_bytes = {}, 0
         run[group] = groups[group]
-        held += size
+        run_bytes += size
     if run:
         yield run
 
 
 def _of_subtasks(whole: OperatorManifest, name: str) -> Iterator[OperatorManifest]:
     """Yield a share for each subtask that has entries of an operator list; broadcast state is in one of them."""
-    for at, one in enumerate(whole.subtasks):
-        lists = {} if one is None else {key: held for key, held in one.lists.items() if key.removeprefix(USER) == name}
+    for subtask, snapshot in enumerate(whole.subtasks):
+        lists = (
+            {}
+            if snapshot is None
+            else {key: pair for key, pair in snapshot.lists.items() if key.removeprefix(USER) == name}
+        )
         first = sorted(lists, key=lambda key: not key.startswith(USER))[:1]
         for key in first:
             mode, entries = lists[key]
             subtasks: list[StoredSnapshot | None] = [None] * len(whole.subtasks)
-            subtasks[at] = StoredSnapshot(lists={key: (mode, entries)})
+            subtasks[subtask] = StoredSnapshot(lists={key: (mode, entries)})
             yield replace(whole, subtasks=tuple(subtasks))
             if mode == "broadcast" and entries:
                 return

@@ -33,13 +33,13 @@ class UnfitValueError(StateError):
 
     Args:
         state: its name.
-        found: the value, and whose it is; or the columns that there are.
+        actual: the value, and whose it is; or the columns that there are.
         wanted: the column.
     """
 
-    def __init__(self, state: str, found: str, wanted: str) -> None:
-        super().__init__(state, found, wanted)
-        self.state, self.found, self.wanted = state, found, wanted
+    def __init__(self, state: str, actual: str, wanted: str) -> None:
+        super().__init__(state, actual, wanted)
+        self.state, self.found, self.wanted = state, actual, wanted
 
     def __str__(self) -> str:
         return (
@@ -164,14 +164,14 @@ class SavedState:
         """Return the error for the first of the values that is not of the field's type."""
         import pyarrow as pa
 
-        found = "values that have no type in common"
+        actual = "values that have no type in common"
         for key, value in zip(whose, values, strict=True):
             try:
                 array([value], field)
             except (NoColumnError, pa.ArrowException, OverflowError):
-                found = f"{value!r:.100} ({type(value).__qualname__}) of key {key!r:.100}"
+                actual = f"{value!r:.100} ({type(value).__qualname__}) of key {key!r:.100}"
                 break
-        return UnfitValueError(self.name, found, f"{field.name!r} of type {field.type}")
+        return UnfitValueError(self.name, actual, f"{field.name!r} of type {field.type}")
 
     def _column_lists(self, most: int) -> Iterator[tuple[int, dict[str, list[Any] | None]]]:
         """Yield rows in parts: their number, and column -> values, None where all of them have none."""
@@ -248,13 +248,13 @@ def list_state(name: str, contents: OperatorContents, said: StateSummary | None 
     kind = "splits" if name == _SPLITS else "broadcast" if mode == "broadcast" else f"{mode} list"
 
     def read() -> Iterator[StateRow]:
-        _, held = contents.lists()[name]
+        _, entry_lists = contents.lists()[name]
         if kind == "broadcast":
-            copy = next((entries for entries in held if entries), ())
+            copy = next((entries for entries in entry_lists if entries), ())
             for part, value in (entry_value(name, entry) for entry in copy):
                 yield StateRow(None, value, None, part)
             return
-        for subtask, entries in enumerate(held):
+        for subtask, entries in enumerate(entry_lists):
             for position, entry in enumerate(entries):
                 yield StateRow(subtask, entry_value(name, entry), None, position)
 
@@ -263,8 +263,8 @@ def list_state(name: str, contents: OperatorContents, said: StateSummary | None 
 
 def single_state(name: str, kind: str, rows: Iterable[StateRow]) -> SavedState:
     """Return a state that is in memory."""
-    held = tuple(rows)
-    return SavedState(StateSummary(name, kind, ""), lambda: iter(held))
+    rows = tuple(rows)
+    return SavedState(StateSummary(name, kind, ""), lambda: iter(rows))
 
 
 __all__ = ["ENUMERATOR", "KEYED_KINDS", "RAW_KEYED", "SavedState", "USER", "UnfitValueError", "domain_of",

@@ -26,12 +26,12 @@ class ColumnError(StateError):
 
     Args:
         column: that is missing.
-        found: those it has.
+        actual: those it has.
     """
 
-    def __init__(self, column: str, found: str) -> None:
-        super().__init__(column, found)
-        self.column, self.found = column, found
+    def __init__(self, column: str, actual: str) -> None:
+        super().__init__(column, actual)
+        self.column, self.found = column, actual
 
     def __str__(self) -> str:
         return (
@@ -108,13 +108,13 @@ def maker_of(summary: StateSummary) -> Callable[[Any], Any]:
     cls = found_class(names[0]) if len(names) == 1 else None
     if cls is None or not (dataclasses.is_dataclass(cls) or is_named_tuple(cls)):
         return native
-    made: Callable[..., Any] = cls
+    value_class: Callable[..., Any] = cls
 
     def make(value: UserValue) -> Any:
         value = _struct(value)
         if not isinstance(value, dict):
             return native(value)
-        return made(**{name: native(part) for name, part in value.items()})
+        return value_class(**{name: native(part) for name, part in value.items()})
 
     return make
 
@@ -124,7 +124,7 @@ def native(value: UserValue) -> Any:
     value = _struct(value)
     if isinstance(value, dict):
         parts = {name: native(part) for name, part in value.items()}
-        if parts and list(parts) == [f"f{at}" for at in range(len(parts))]:
+        if parts and list(parts) == [f"f{index}" for index in range(len(parts))]:
             return tuple(parts.values())
         return parts
     return [native(part) for part in value] if isinstance(value, list) else value

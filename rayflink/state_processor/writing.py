@@ -87,11 +87,13 @@ def _write_operator(operator: OperatorState, writer: SnapshotFileWriter) -> Oper
             if entries or mode == "broadcast":
                 lists[subtask][name] = mode, tuple(map(writer.put, entries))
     parts = zip(keyed, lists, raw, strict=True)
-    held = [StoredSnapshot(groups, of_lists, raw_groups) for groups, of_lists, raw_groups in parts]
+    snapshots = [StoredSnapshot(groups, of_lists, raw_groups) for groups, of_lists, raw_groups in parts]
     coordinator = operator.manifest.coordinator
     return replace(
         operator.manifest,
-        subtasks=tuple(one if one.keyed or one.lists or one.raw_keyed else None for one in held),
+        subtasks=tuple(
+            snapshot if snapshot.keyed or snapshot.lists or snapshot.raw_keyed else None for snapshot in snapshots
+        ),
         coordinator=None if coordinator is None else operator.reader.read(coordinator),
     )
 
