@@ -67,8 +67,8 @@ class AsyncDrain:
         self._tell(self._cancel)
         self._thread.join(_END_SECONDS)
         if self._thread.is_alive():
-            found = f"the async generator has not ended {_END_SECONDS} s after it was cancelled"
-            raise TimeoutError(f"{found}; await in it, for example asyncio.sleep() instead of time.sleep()")
+            problem = f"the async generator has not ended {_END_SECONDS} s after it was cancelled"
+            raise TimeoutError(f"{problem}; await in it, for example asyncio.sleep() instead of time.sleep()")
 
     def _tell(self, call: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended by itself, and nothing waits in it

@@ -134,12 +134,14 @@ class CollectSink(Sink):
 
 class _CollectWriter(SinkWriter):
     def __init__(self, ctx: WriterContext, accumulator_name: str) -> None:
-        found = ctx.accumulators.setdefault(accumulator_name, ListAccumulator())
-        if not isinstance(found, ListAccumulator):
-            raise TypeError(f"accumulator {accumulator_name!r} is a {type(found).__name__}; give the sink another name")
-        self._accumulator = found
+        accumulator = ctx.accumulators.setdefault(accumulator_name, ListAccumulator())
+        if not isinstance(accumulator, ListAccumulator):
+            raise TypeError(
+                f"accumulator {accumulator_name!r} is a {type(accumulator).__name__}; give the sink another name"
+            )
+        self._accumulator = accumulator
         for rows in ctx.restored:
-            found.extend(rows)
+            accumulator.extend(rows)
 
     def write(self, batch: Batch) -> None:
         self._accumulator.extend(rows_of(batch))

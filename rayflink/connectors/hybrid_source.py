@@ -56,12 +56,12 @@ class HybridSource(Source[Output]):
     def __init__(self, sources: Sequence[Source[Output]]) -> None:
         if not sources:
             raise ValueError("at least one source is needed")
-        for at, source in enumerate(sources):
+        for index, source in enumerate(sources):
             if not isinstance(source, Source):
-                raise TypeError(f"source {at + 1} of a HybridSource must be a Source, found {type(source).__name__}")
-            if at < len(sources) - 1 and source.boundedness is not Boundedness.BOUNDED:
-                found = f"source {at + 1} of {len(sources)}, a {type(source).__name__}, has no end"
-                raise ValueError(f"{found}, the next would never begin; put it last, or bound it")
+                raise TypeError(f"source {index + 1} of a HybridSource must be a Source, found {type(source).__name__}")
+            if index < len(sources) - 1 and source.boundedness is not Boundedness.BOUNDED:
+                problem = f"source {index + 1} of {len(sources)}, a {type(source).__name__}, has no end"
+                raise ValueError(f"{problem}, the next would never begin; put it last, or bound it")
         self._sources = list(sources)
         self.wrapped_functions = self._sources
 
@@ -77,7 +77,7 @@ class HybridSource(Source[Output]):
     @property
     def max_parallelism(self) -> int | None:
         widest = [source.max_parallelism for source in self._sources]
-        return min((one for one in widest if one is not None), default=None)
+        return min((parallelism for parallelism in widest if parallelism is not None), default=None)
 
     @property
     def produced_type(self) -> TypeInformation | None:

@@ -105,18 +105,18 @@ class _IterationReader(OneByOneReader):
 
     def open_split(self, split: IterationSplit) -> SplitCursor:
         function = self._iterable if isinstance(self._iterable, SourceFunction) else None
-        given: Any = self._iterable() if function is None else function.run()
+        results: Any = self._iterable() if function is None else function.run()
         has_state = bool(checkpointed_of(function))
-        if hasattr(given, "__aiter__"):
+        if hasattr(results, "__aiter__"):
             if has_state:
                 name = type(function).__name__
                 raise TypeError(f"{name}.run is async and {name} keeps state, which would run ahead; make run() plain")
-            return _AsyncCursor(given, function, split.position)
-        if inspect.iscoroutine(given):
-            given.close()
+            return _AsyncCursor(results, function, split.position)
+        if inspect.iscoroutine(results):
+            results.close()
             raise TypeError("the async function yields nothing; yield each record, or make it a plain function")
         given_before = 0 if has_state else split.position
-        return _IterationCursor(iterate_results(given), function, given_before, self._chunk_records)
+        return _IterationCursor(iterate_results(results), function, given_before, self._chunk_records)
 
     def next_poll_ms(self) -> int | None:
         is_async = self._splits and isinstance(self._cursor, _AsyncCursor)
@@ -124,9 +124,9 @@ class _IterationReader(OneByOneReader):
 
 
 class _AsyncCursor:
-    def __init__(self, given: AsyncIterable[Any], function: SourceFunction | None, position: int) -> None:
+    def __init__(self, results: AsyncIterable[Any], function: SourceFunction | None, position: int) -> None:
         self._function, self._position = function, position
-        self._drain = AsyncDrain(given, position)
+        self._drain = AsyncDrain(results, position)
 
     def read(self, max_records: int) -> Polled | None:
         answer = self._drain.read(max_records)
@@ -145,10 +145,10 @@ class _AsyncCursor:
 
 class _IterationCursor:
     def __init__(
-        self, given: Iterable[Any], function: SourceFunction | None, position: int, chunk_records: int
+        self, results: Iterable[Any], function: SourceFunction | None, position: int, chunk_records: int
     ) -> None:
         self._function = function
-        self._iterator: Iterator[Any] = iter(given)
+        self._iterator: Iterator[Any] = iter(results)
         self._position, self._chunk_records = position, chunk_records
         skipped = sum(1 for _ in islice(self._iterator, position))
         if skipped < position:

@@ -37,7 +37,7 @@ _FIRST_NAMES = "Peter,Paul,Luke,John,Saul,Vicky,Kate,Julie,Sarah,Deiter,Walter".
 _LAST_NAMES = "Shultz,Abrams,Spencer,White,Bartels,Walton,Smith,Jones,Noris".split(",")
 _TEXTS = {
     "names": [f"{first} {last}" for first in _FIRST_NAMES for last in _LAST_NAMES],
-    "digits": [f"{one:04}" for one in range(10_000)],
+    "digits": [f"{number:04}" for number in range(10_000)],
     "cities": "Phoenix,Los Angeles,San Francisco,Boise,Portland,Bend,Redmond,Seattle,Kent,Cheyenne".split(","),
     "states": "AZ,CA,ID,OR,WA,WY".split(","),
 }
@@ -86,22 +86,22 @@ class Nexmark:
 
         persons, auctions, _ = self.proportions
         place = numbers % self.epoch
-        found: NDArray[np.int32] = (place >= persons).astype(numpy.int32)
-        found += place >= persons + auctions
-        return found
+        kinds: NDArray[np.int32] = (place >= persons).astype(numpy.int32)
+        kinds += place >= persons + auctions
+        return kinds
 
     def numbers(self, kind: int, start: int, stop: int) -> Numbers:
         """Return the numbers of a kind's events among those from `start` to below `stop`."""
         import numpy
 
         every = numpy.arange(start, stop, dtype=numpy.int64)
-        found: Numbers = every[self.kinds(every) == kind]
-        return found
+        numbers: Numbers = every[self.kinds(every) == kind]
+        return numbers
 
     def times(self, numbers: Numbers) -> Numbers:
         """Return the times in epoch milliseconds."""
-        found: Numbers = numbers * 1000 // self.events_per_second + self.base_ms
-        return found
+        times: Numbers = numbers * 1000 // self.events_per_second + self.base_ms
+        return times
 
     # What an event holds
 
@@ -111,7 +111,7 @@ class Nexmark:
         from pyarrow import compute
 
         draw = _Draw(numbers, self.seed, "person")
-        groups = [draw.of(_texts("digits"), f"card{at}") for at in range(4)]
+        groups = [draw.of(_texts("digits"), f"card{group}") for group in range(4)]
         user, host = draw.of(_pool("email", 3, 7, " ", True), "user"), draw.of(_pool("email", 3, 5, " ", True), "host")
         columns = {
             "id": pyarrow.array(self._last_person(numbers) + _FIRST_ID),
@@ -180,8 +180,8 @@ class Nexmark:
         import numpy
 
         persons = self.proportions[PERSON]
-        found: Numbers = numbers // self.epoch * persons + numpy.minimum(numbers % self.epoch, persons - 1)
-        return found
+        last_persons: Numbers = numbers // self.epoch * persons + numpy.minimum(numbers % self.epoch, persons - 1)
+        return last_persons
 
     def _last_auction(self, numbers: Numbers) -> Numbers:
         """Return the auction of the event, or the last one before it, from 0."""
@@ -189,8 +189,8 @@ class Nexmark:
 
         persons, auctions, _ = self.proportions
         place = numpy.clip(numbers % self.epoch - persons, -1, auctions - 1)
-        found: Numbers = numbers // self.epoch * auctions + place
-        return found
+        last_auctions: Numbers = numbers // self.epoch * auctions + place
+        return last_auctions
 
     def _person(self, numbers: Numbers, draw: _Draw, hot: int, place: int) -> Numbers:
         """Return a seller or bidder: the hot one of the newest hundred, or any that is active."""
@@ -200,8 +200,8 @@ class Nexmark:
         active = numpy.minimum(last + 1, self.active_people)
         any_one = last + 1 - active + draw.below(active + _LEAD, "person")
         is_hot = draw.below(hot, "hot person") > 0
-        found: Numbers = numpy.where(is_hot, last // _HOT * _HOT + place, any_one) + _FIRST_ID
-        return found
+        persons: Numbers = numpy.where(is_hot, last // _HOT * _HOT + place, any_one) + _FIRST_ID
+        return persons
 
     def _extra(self, kind: int, draw: _Draw, columns: dict[str, Any], fixed: int) -> pyarrow.Array:
         """Return letters that fill an event up to its size, a fifth of them more or less."""
@@ -237,16 +237,16 @@ class _Draw:
         """Return a number from 0 to below a limit, or below one limit for each."""
         import numpy
 
-        found: Numbers = (self._drawn(name) % numpy.asarray(bound).astype(numpy.uint64)).astype(numpy.int64)
-        return found
+        values: Numbers = (self._drawn(name) % numpy.asarray(bound).astype(numpy.uint64)).astype(numpy.int64)
+        return values
 
     def price(self, name: str) -> Numbers:
         """Return 10 to the power of up to six, in hundredths; each power is as likely."""
         import numpy
 
         part = self._drawn(name).astype(numpy.float64) / 2.0**64
-        found: Numbers = numpy.rint(numpy.power(10.0, part * 6) * 100).astype(numpy.int64)
-        return found
+        prices: Numbers = numpy.rint(numpy.power(10.0, part * 6) * 100).astype(numpy.int64)
+        return prices
 
     def of(self, values: pyarrow.Array, name: str) -> pyarrow.Array:
         """Return one of the values for each event."""
@@ -283,11 +283,11 @@ def _text(special: str) -> NDArray[np.uint8]:
     """Return the letters that strings are cut from; one in 13 is the special one, where there is one: uint8[2**20]."""
     import numpy
 
-    at = numpy.arange(_TEXT_BYTES, dtype=numpy.int64)
-    letters: NDArray[np.uint8] = (drawn(at, zlib.crc32(b"letters")) % numpy.uint64(26)).astype(numpy.uint8)
+    positions = numpy.arange(_TEXT_BYTES, dtype=numpy.int64)
+    letters: NDArray[np.uint8] = (drawn(positions, zlib.crc32(b"letters")) % numpy.uint64(26)).astype(numpy.uint8)
     letters += ord("a")
     if special:
-        letters[drawn(at, zlib.crc32(b"special")) % numpy.uint64(13) == 0] = ord(special)
+        letters[drawn(positions, zlib.crc32(b"special")) % numpy.uint64(13) == 0] = ord(special)
     return letters
 
 
@@ -297,12 +297,12 @@ def _pool(name: str, shortest: int, longest: int, special: str, trimmed: bool) -
     import numpy
     from pyarrow import compute
 
-    at = numpy.arange(_POOL, dtype=numpy.int64)
+    positions = numpy.arange(_POOL, dtype=numpy.int64)
     seed = zlib.crc32(f"{name} {shortest} {longest}".encode())
-    lengths = shortest + (drawn(at, seed) % numpy.uint64(longest - shortest)).astype(numpy.int64)
-    starts = (drawn(at, seed + 1) % numpy.uint64(_TEXT_BYTES - longest)).astype(numpy.int64)
-    found = _pieces(_text(special), starts, lengths)
-    return compute.utf8_trim_whitespace(found) if trimmed else found
+    lengths = shortest + (drawn(positions, seed) % numpy.uint64(longest - shortest)).astype(numpy.int64)
+    starts = (drawn(positions, seed + 1) % numpy.uint64(_TEXT_BYTES - longest)).astype(numpy.int64)
+    strings = _pieces(_text(special), starts, lengths)
+    return compute.utf8_trim_whitespace(strings) if trimmed else strings
 
 
 @lru_cache(maxsize=8)
@@ -321,10 +321,14 @@ def _channels() -> tuple[pyarrow.Array, pyarrow.Array]:
     there.
     """
     folders = _pool("url", 3, 5, "_", False).to_pylist()
-    names, urls = [*_HOT_CHANNELS, *(f"channel-{one}" for one in range(_CHANNELS))], []
-    for at in range(len(names)):
-        one, two, three = folders[3 * at % _POOL], folders[(3 * at + 1) % _POOL], folders[(3 * at + 2) % _POOL]
-        urls.append(f"https://www.nexmark.com/{one}/{two}/{three}/item.htm?query=1")
+    names, urls = [*_HOT_CHANNELS, *(f"channel-{number}" for number in range(_CHANNELS))], []
+    for index in range(len(names)):
+        first, second, third = (
+            folders[3 * index % _POOL],
+            folders[(3 * index + 1) % _POOL],
+            folders[(3 * index + 2) % _POOL],
+        )
+        urls.append(f"https://www.nexmark.com/{first}/{second}/{third}/item.htm?query=1")
     for channel in range(_CHANNELS):
         if zlib.crc32(b"%d" % channel) % 10:
             urls[len(_HOT_CHANNELS) + channel] += f"&channel_id={_reversed(channel)}"

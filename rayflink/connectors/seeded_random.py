@@ -21,8 +21,8 @@ def drawn(numbers: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
         mixed = (mixed + numpy.uint64(1)) * numpy.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        found: NDArray[np.uint64] = mixed ^ (mixed >> numpy.uint64(31))
-        return found
+        random_numbers: NDArray[np.uint64] = mixed ^ (mixed >> numpy.uint64(31))
+        return random_numbers
 
 
 __all__ = ["drawn"]

@@ -158,7 +158,7 @@ class Savepoint:
         stored_manifest = read_manifest(path, options)
         reader = SnapshotFileReader(open_storage(stored_manifest.base, options))
         manifest = stored_manifest.manifest
-        operators = (OperatorState(operator, StoredContents(operator, reader), reader) for operator in manifest.operators)
+        operators = (OperatorState(entry, StoredContents(entry, reader), reader) for entry in manifest.operators)
         return Savepoint(manifest, operators, path, stored_manifest.base)
 
     @property

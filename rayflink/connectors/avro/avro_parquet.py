@@ -71,8 +71,8 @@ class _RecordCursor:
         return RowBatch([with_dicts(row, self._root) for row in batch.data.to_pylist()])
 
     def position(self) -> FileSplit:
-        found: FileSplit = self._columns.position()
-        return found
+        split: FileSplit = self._columns.position()
+        return split
 
     def close(self) -> None:
         self._columns.close()

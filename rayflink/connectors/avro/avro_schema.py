@@ -215,18 +215,18 @@ class _Tree:
             return SchemaNode("array", items=(self.node(part["items"], namespace),))
         if kind == "map":
             return SchemaNode("map", items=(self.node(part["values"], namespace),))
-        found = self._named(kind, namespace)
-        return SchemaNode(kind, **_logical(part)) if kind in PRIMITIVES else found
+        schema_node = self._named(kind, namespace)
+        return SchemaNode(kind, **_logical(part)) if kind in PRIMITIVES else schema_node
 
     def _named(self, name: str, namespace: str) -> SchemaNode:
         if name in PRIMITIVES:
             return SchemaNode(name)
         full = name if "." in name or not namespace else f"{namespace}.{name}"
-        found = self._known.get(full) or self._known.get(name)
-        if found is None:
+        schema_node = self._known.get(full) or self._known.get(name)
+        if schema_node is None:
             remedy = "read it as records, without columns, or leave the field out"
             raise RecursiveSchema(f"the type {full} contains itself, which columns cannot represent", remedy)
-        return found
+        return schema_node
 
     def _definition(self, part: Mapping[str, Json], namespace: str) -> SchemaNode:
         name = str(part["name"])

@@ -143,9 +143,9 @@ class _ContainerCursor:
                 return None
         left = len(self._batch) - self._given
         stop = self._given + share_of(left, max_records)
-        found = _part(self._batch, self._given, stop)
+        part = _part(self._batch, self._given, stop)
         self._given = stop
-        return found
+        return part
 
     def _read_block(self) -> bool:
         self._offset = self._next
@@ -158,8 +158,8 @@ class _ContainerCursor:
             if block is not None:
                 self._batch = self._decode(block[1], block[0])
         except ValueError as error:
-            found = f"{self._split.path!r}, block at byte {self._offset}: {error}"
-            raise ValueError(f"{found}; write the file anew, or leave it out") from error
+            problem = f"{self._split.path!r}, block at byte {self._offset}: {error}"
+            raise ValueError(f"{problem}; write the file anew, or leave it out") from error
         if block is None:
             self._offset = self._next = None
             return False

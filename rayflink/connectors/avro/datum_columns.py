@@ -135,9 +135,9 @@ class DatumColumns:
         self, data: bytes, count: int, messages: Sequence[bytes] | None
     ) -> dict[int, pyarrow.Array]:
         if self._by_columns is not None and not self._without_columns and count:
-            found = self._by_columns.decode(data, count, messages is not None)
-            if found is not None:
-                return found
+            columns = self._by_columns.decode(data, count, messages is not None)
+            if columns is not None:
+                return columns
             self._without_columns = _CALLS_WITHOUT_COLUMNS
         self._without_columns = max(self._without_columns - 1, 0)
         if self._by_records is None:
@@ -173,8 +173,8 @@ class _ColumnDecoder:
         kinds = [_wire_type(field.node, numbers) for field in fields]
         if None in kinds or not fields:
             return None
-        found: list[Json] = [{"name": field.name, "type": kind} for field, kind in zip(fields, kinds, strict=True)]
-        return _ColumnDecoder(found, {place: fields[place].name for place in places if place is not None})
+        members: list[Json] = [{"name": field.name, "type": kind} for field, kind in zip(fields, kinds, strict=True)]
+        return _ColumnDecoder(members, {place: fields[place].name for place in places if place is not None})
 
     def decode(self, data: bytes, count: int, has_marks: bool) -> dict[int, pyarrow.Array] | None:
         """Return the columns by their places; None: the data is malformed, or polars does not read it."""
@@ -190,10 +190,10 @@ class _ColumnDecoder:
             return None
         if frame.height != count or (has_marks and not (frame[_MARK_NAME] == MARK).all()):
             return None
-        found = {place: frame[name].to_arrow() for place, name in self._columns.items()}
+        columns = {place: frame[name].to_arrow() for place, name in self._columns.items()}
         return {
             place: column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-            for place, column in found.items()
+            for place, column in columns.items()
         }
 
 
@@ -253,12 +253,12 @@ class _RecordDecoder:
         """Return the values of some fields by their places."""
         import pyarrow
 
-        found = {}
+        columns = {}
         for place in places:
             name, node = self._fields[place].name, self._fields[place].node
             values = [record[name] for record in records]
-            found[place] = pyarrow.array(_with_pairs(values, node), raw_type(node))
-        return found
+            columns[place] = pyarrow.array(_with_pairs(values, node), raw_type(node))
+        return columns
 
 
 def _from_json(package: ModuleType, message: bytes, schema: Json) -> dict[str, Value]:
@@ -266,8 +266,8 @@ def _from_json(package: ModuleType, message: bytes, schema: Json) -> dict[str, V
         [record] = package.json_reader(io.StringIO(message.decode("utf-8").replace("\n", " ")), schema)
     except Exception as error:  # fastavro raises errors of any sort for data that does not fit
         raise BadDatum(f"the message is no JSON of its schema ({type(error).__name__}: {error})") from error
-    found: dict[str, Value] = record
-    return found
+    values: dict[str, Value] = record
+    return values
 
 
 def without_logical(part: Json) -> Json:

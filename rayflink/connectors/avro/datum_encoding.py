@@ -69,12 +69,12 @@ class DatumEncoder:
             ValueError: a value is NULL where the schema has no null, or cannot be represented.
         """
         package = fastavro_package()
-        schema, found = package.parse_schema(without_logical(self._definition)), []
+        schema, datums = package.parse_schema(without_logical(self._definition)), []
         for row in self.rows_of(data):
             stream = io.StringIO()
             package.json_writer(stream, schema, [row])
-            found.append(stream.getvalue().strip().encode())
-        return found
+            datums.append(stream.getvalue().strip().encode())
+        return datums
 
     def block_of(self, data: pyarrow.RecordBatch) -> bytes:
         """Return the datums of all rows, one behind the other, as in the block of a file.
@@ -135,24 +135,26 @@ def _scalars(column: pyarrow.Array, node: SchemaNode, path: str) -> Sequence[Use
     if node.kind == "enum":
         unknown = set(values).difference((None, *node.symbols))
         if unknown:
-            found = ", ".join(map(repr, sorted(unknown)[:3]))
-            raise ValueError(f"{found} of {path!r} is no symbol of {node}, which has {', '.join(node.symbols)}")
+            unknown_symbols = ", ".join(map(repr, sorted(unknown)[:3]))
+            raise ValueError(
+                f"{unknown_symbols} of {path!r} is no symbol of {node}, which has {', '.join(node.symbols)}"
+            )
     return values
 
 
 def _decimals(column: pyarrow.Array, node: SchemaNode, path: str) -> Sequence[UserValue]:
-    found: list[UserValue] = []
+    encoded_values: list[UserValue] = []
     for value in column.to_pylist():
         if value is None:
-            found.append(None)
+            encoded_values.append(None)
             continue
         number = int(value.scaleb(node.scale))
         size = node.size or (number + (number < 0)).bit_length() // 8 + 1
         try:
-            found.append(number.to_bytes(size, "big", signed=True))
+            encoded_values.append(number.to_bytes(size, "big", signed=True))
         except OverflowError as error:
             raise ValueError(f"{value} of {path!r} does not fit into the {size} bytes of {node.name}") from error
-    return found
+    return encoded_values
 
 
 def _records(column: pyarrow.StructArray, node: SchemaNode, path: str) -> Sequence[UserValue]:

@@ -52,11 +52,11 @@ class DatumRecords:
         mark = encoded_long(MARK)
         stream = io.BytesIO(b"".join((encoded_long(len(messages)), mark.join(messages), mark, b"\0")))
         try:
-            found = self._read(stream, *self._many[True])
+            records = self._read(stream, *self._many[True])
         except Exception:  # fastavro raises errors of any sort; which message it is, is found below
-            found = []
-        if len(found) == len(messages) and all(record[_MARK] == MARK for record in found):
-            return [record[_VALUE] for record in found]
+            records = []
+        if len(records) == len(messages) and all(record[_MARK] == MARK for record in records):
+            return [record[_VALUE] for record in records]
         return list(map(self._of_message, messages))
 
     def of_block(self, data: bytes, count: int) -> list[UserRecord]:
@@ -69,12 +69,12 @@ class DatumRecords:
             return []
         stream = io.BytesIO(b"".join((encoded_long(count), data, b"\0")))
         try:
-            found: list[UserRecord] = self._read(stream, *self._many[False])
+            datums: list[UserRecord] = self._read(stream, *self._many[False])
         except Exception as error:  # see above
             raise BadDatum(f"the block is not encoded by its schema ({type(error).__name__}: {error})") from error
-        if len(found) != count or stream.tell() != len(data) + len(encoded_long(count)) + 1:
-            raise BadDatum(f"the block is not encoded by its schema: {len(found)} of {count} datums are in it")
-        return found
+        if len(datums) != count or stream.tell() != len(data) + len(encoded_long(count)) + 1:
+            raise BadDatum(f"the block is not encoded by its schema: {len(datums)} of {count} datums are in it")
+        return datums
 
     def encoded(self, values: Sequence[UserRecord], header: bytes = b"") -> list[bytes]:
         """Return the datum of each record.
@@ -112,7 +112,7 @@ class DatumRecords:
     def _of_message(self, message: bytes) -> UserRecord:
         stream = io.BytesIO(message)
         try:
-            found = self._read(stream, self._one, self._of_one)
+            record = self._read(stream, self._one, self._of_one)
         except Exception as error:  # see above
             problem = f"{type(error).__name__}: {error}"
             if isinstance(error, EOFError):
@@ -121,7 +121,7 @@ class DatumRecords:
         if stream.tell() != len(message):
             left = len(message) - stream.tell()
             raise BadDatum(f"the message is not encoded by its schema: {left} bytes are left behind the last field")
-        return found
+        return record
 
 
 def _schemas(writer: AvroSchema, reader: AvroSchema | None, has_marks: bool) -> tuple[Json, Json]:

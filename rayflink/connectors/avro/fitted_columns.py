@@ -38,9 +38,9 @@ def check_fit(node: SchemaNode, wanted: pyarrow.DataType, path: str) -> None:
     value = node.value
     if value.kind == "record" and types.is_struct(wanted):
         for field in wanted:
-            found = value.field(field.name)
-            if found is not None:
-                check_fit(found.node, field.type, f"{path}.{field.name}")
+            writer_field = value.field(field.name)
+            if writer_field is not None:
+                check_fit(writer_field.node, field.type, f"{path}.{field.name}")
             elif not field.nullable:
                 raise _unfit(path, f"has no field {field.name!r}", f"{field.type} NOT NULL")
     elif value.kind == "array" and (types.is_list(wanted) or types.is_large_list(wanted)):
@@ -51,9 +51,9 @@ def check_fit(node: SchemaNode, wanted: pyarrow.DataType, path: str) -> None:
         raise _unfit(path, f"is {value} in the schema of the writer", str(wanted))
 
 
-def _unfit(path: str, found: str, wanted: str) -> BadAvroSchema:
+def _unfit(path: str, problem: str, wanted: str) -> BadAvroSchema:
     remedy = "declare the type that the writer has, or one that it can be promoted to"
-    return BadAvroSchema(f"{path} {found}, {wanted} is wanted", remedy)
+    return BadAvroSchema(f"{path} {problem}, {wanted} is wanted", remedy)
 
 
 def _fits(node: SchemaNode, wanted: pyarrow.DataType) -> bool:

@@ -133,8 +133,8 @@ class SchemaRegistry:
                 raise error
             try:
                 self._schemas[schema_id] = self._fetched(schema_id)
-            except UnknownSchema as found:
-                self._unknown[schema_id] = time.monotonic() + _UNKNOWN_FOR_S, found
+            except UnknownSchema as unknown:
+                self._unknown[schema_id] = time.monotonic() + _UNKNOWN_FOR_S, unknown
                 raise
         return self._schemas[schema_id]
 
@@ -198,11 +198,11 @@ class SchemaRegistry:
 
     def _referenced(self, subject: str, version: int) -> Mapping[str, Json]:
         try:
-            found: Mapping[str, Json] = self._request("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
+            answer: Mapping[str, Json] = self._request("GET", f"/subjects/{quote(subject, safe='')}/versions/{version}")
         except _Refused as refusal:
             problem = f"a schema refers to version {version} of {subject!r}, which {self._place} does not have"
             raise UnknownSchema(f"{problem} ({refusal})", "register it again") from None
-        return found
+        return answer
 
     @property
     def _place(self) -> str:
@@ -235,29 +235,29 @@ class SchemaRegistry:
             self._pool = _pool(urllib3, options)
         timeout = urllib3.Timeout(connect=options.connect_timeout_s, read=options.read_timeout_s)
         try:
-            found = self._pool.request(
+            response = self._pool.request(
                 method, _without_secrets(url) + path, body=None if body is None else json.dumps(body).encode(),
                 headers=_headers(urllib3, options, url), timeout=timeout, retries=False, redirect=False,
             )  # fmt: skip
         except (urllib3.exceptions.HTTPError, OSError) as error:
             return None, f"{_without_secrets(url)}: {described(error)}"
-        if found.status in (401, 403):
+        if response.status in (401, 403):
             remedy = "check the user, the password or the token, and what the user may do"
-            raise RegistryUnavailable(f"{_without_secrets(url)} answers HTTP {found.status}, no access", remedy)
-        if found.status in _RETRIED:
-            return None, f"{_without_secrets(url)}: HTTP {found.status}"
+            raise RegistryUnavailable(f"{_without_secrets(url)} answers HTTP {response.status}, no access", remedy)
+        if response.status in _RETRIED:
+            return None, f"{_without_secrets(url)}: HTTP {response.status}"
         try:
-            answer = json.loads(found.data)
+            answer = json.loads(response.data)
             if not isinstance(answer, dict):
                 raise ValueError("no object")
         except ValueError:
-            shown = shorten(found.data.decode("utf-8", "replace"), 120)
+            shown = shorten(response.data.decode("utf-8", "replace"), 120)
             remedy = "check that the URL is that of a schema registry"
             raise RegistryUnavailable(
-                f"{_without_secrets(url)} answers HTTP {found.status} with {shown}, JSON is wanted", remedy
+                f"{_without_secrets(url)} answers HTTP {response.status} with {shown}, JSON is wanted", remedy
             ) from None
-        if found.status >= 300:
-            raise _Refused(found.status, f"{answer.get('error_code', found.status)}: {answer.get('message', '')}")
+        if response.status >= 300:
+            raise _Refused(response.status, f"{answer.get('error_code', response.status)}: {answer.get('message', '')}")
         return answer, ""
 
 

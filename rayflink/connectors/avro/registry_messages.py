@@ -47,9 +47,9 @@ def schema_id_of(header: bytes) -> int:
         BadDatum: it does not begin as messages with the id of a schema do.
     """
     if len(header) < _HEADER_BYTES or header[0]:
-        found = shorten(header, 40)
+        beginning = shorten(header, 40)
         wanted = "the byte 0 and four bytes with the id of a schema are wanted"
-        raise BadDatum(f"the message begins with {found}, {wanted}; was it written with a schema registry?")
+        raise BadDatum(f"the message begins with {beginning}, {wanted}; was it written with a schema registry?")
     return int.from_bytes(header[1:], "big")
 
 
@@ -59,10 +59,10 @@ def by_schema(messages: Sequence[bytes]) -> dict[int, list[int]]:
     Raises:
         BadDatum: one has no id.
     """
-    found: dict[bytes, list[int]] = {}
+    positions_by_header: dict[bytes, list[int]] = {}
     for position, message in enumerate(messages):
-        found.setdefault(message[:_HEADER_BYTES], []).append(position)
-    return {schema_id_of(header): positions for header, positions in found.items()}
+        positions_by_header.setdefault(message[:_HEADER_BYTES], []).append(position)
+    return {schema_id_of(header): positions for header, positions in positions_by_header.items()}
 
 
 class RegistryColumns:
@@ -150,12 +150,12 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
     def deserialize_batch(self, messages: Sequence[bytes]) -> tuple[Batch, Sequence[int] | None]:
         indices = [index for index, message in enumerate(messages) if message is not None]
         present = messages if len(indices) == len(messages) else [messages[index] for index in indices]
-        found: list[UserRecord] = [None] * len(present)
+        records: list[UserRecord] = [None] * len(present)
         for schema_id, positions in by_schema(present).items():
             datums = [present[position][_HEADER_BYTES:] for position in positions]
             for position, record in zip(positions, self._decoder(schema_id).of_messages(datums), strict=True):
-                found[position] = record
-        return RowBatch(found), None if len(indices) == len(messages) else indices
+                records[position] = record
+        return RowBatch(records), None if len(indices) == len(messages) else indices
 
     def _decoder(self, schema_id: int) -> DatumRecords:
         if schema_id not in self._known:

@@ -87,8 +87,8 @@ class AvroRowSerializationSchema(SerializationSchema):
 
 def _schema(record_class: str | None, avro_schema_string: str | None) -> AvroSchema:
     if record_class is not None:
-        found = f"record_class is {record_class!r}, a class of Java"
-        raise TypeError(f"{found}; pass avro_schema_string=, the schema of its records as JSON")
+        problem = f"record_class is {record_class!r}, a class of Java"
+        raise TypeError(f"{problem}; pass avro_schema_string=, the schema of its records as JSON")
     if avro_schema_string is None:
         raise TypeError("avro_schema_string is missing; pass the schema as JSON")
     return AvroSchema.parse_string(avro_schema_string)
@@ -114,9 +114,9 @@ def _to_rows(node: SchemaNode) -> _Convert:
         def row(item: UserValue) -> UserValue:
             if item is None:
                 return None
-            found = Row(*(convert(item[name]) for name, convert in fields))
-            found.set_field_names(names)
-            return found
+            record = Row(*(convert(item[name]) for name, convert in fields))
+            record.set_field_names(names)
+            return record
 
         return row
     if value.kind == "array":

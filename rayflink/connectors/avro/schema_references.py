@@ -36,9 +36,9 @@ def _collect(
 ) -> None:
     for reference in answer.get("references") or ():
         if reference["name"] not in known:
-            found = fetch(reference["subject"], int(reference["version"]))
-            known[reference["name"]] = _parsed(found)
-            _collect(found, fetch, known)
+            referenced_schema = fetch(reference["subject"], int(reference["version"]))
+            known[reference["name"]] = _parsed(referenced_schema)
+            _collect(referenced_schema, fetch, known)
 
 
 def _parsed(answer: Mapping[str, Json]) -> Json:
@@ -60,13 +60,13 @@ def _inlined(part: Json, namespace: str, known: Mapping[str, Json], used: set[st
         return [_inlined(branch, namespace, known, used) for branch in part]
     name = str(part.get("name", ""))
     space = name.rpartition(".")[0] or str(part.get("namespace") or namespace)
-    found = {
+    schema = {
         key: _inlined(value, space, known, used) if key in ("items", "values", "type") else value
         for key, value in part.items()
     }
     if "fields" in part:
-        found["fields"] = [{**field, "type": _inlined(field["type"], space, known, used)} for field in part["fields"]]
-    return found
+        schema["fields"] = [{**field, "type": _inlined(field["type"], space, known, used)} for field in part["fields"]]
+    return schema
 
 
 __all__ = ["with_references"]

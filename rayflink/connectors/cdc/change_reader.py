@@ -107,10 +107,10 @@ class ChangeReader(SourceReader, Generic[Table]):
         self._metrics = ctx.metrics or MetricGroup()
         self._has_checkpoints = bool(ctx.config.get(options.CHECKPOINT_INTERVAL.key))
         if reads_log and ctx.parallelism > 1 and not self._has_checkpoints:
-            found = f"no interval, with change data capture at parallelism {ctx.parallelism}"
+            actual = f"no interval, with change data capture at parallelism {ctx.parallelism}"
             wanted = "checkpoints: the log begins after one that contains the snapshots of all readers"
             remedy = "set an interval, or the parallelism of the source to 1"
-            raise ConfigError(options.CHECKPOINT_INTERVAL.key, found, wanted, remedy)
+            raise ConfigError(options.CHECKPOINT_INTERVAL.key, actual, wanted, remedy)
         self._chunks: deque[ChunkSplit[Table]] = deque()
         self._restored: deque[LoadedChunk[Table]] = deque()
         self._loading: Future[LoadedChunk[Table]] | None = None

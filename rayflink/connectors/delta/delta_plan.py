@@ -214,8 +214,8 @@ def _add_actions(table: deltalake.DeltaTable) -> list[dict[str, Any]]:
 def _typed(
     values: Mapping[str, UserValue] | None, kinds: Mapping[str, pyarrow.DataType]
 ) -> tuple[tuple[str, UserValue], ...]:
-    found = values or {}
-    return tuple((name, found.get(name)) for name in kinds)
+    known_values = values or {}
+    return tuple((name, known_values.get(name)) for name in kinds)
 
 
 def _file(path: str) -> str:
@@ -233,12 +233,12 @@ def _deletion_vectors(table: deltalake.DeltaTable) -> dict[str, bytes]:
 
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
-    found = {}
+    vectors = {}
     for vector in pyarrow.table(table.deletion_vectors()).to_pylist():
         deleted = ~numpy.array(vector["selection_vector"], dtype=bool)
         packed = numpy.packbits(deleted, bitorder="little").tobytes()
-        found[_file(vector["filepath"])] = len(deleted).to_bytes(8, "little") + zlib.compress(packed)
-    return found
+        vectors[_file(vector["filepath"])] = len(deleted).to_bytes(8, "little") + zlib.compress(packed)
+    return vectors
 
 
 def deleted_rows(packed: bytes) -> pyarrow.BooleanArray:

@@ -215,9 +215,11 @@ def _check(place: DeltaPlace, schema: pyarrow.Schema, partition_columns: Sequenc
     """
     table = place.open()
     place.check_writable(table)
-    found = tuple(table.metadata().partition_columns)
-    if found != tuple(partition_columns):
-        problem = f"{place} is partitioned by ({', '.join(found)}), the sink by ({', '.join(partition_columns)})"
+    table_partitions = tuple(table.metadata().partition_columns)
+    if table_partitions != tuple(partition_columns):
+        problem = (
+            f"{place} is partitioned by ({', '.join(table_partitions)}), the sink by ({', '.join(partition_columns)})"
+        )
         raise LakeError(problem, "use the partition columns of the table, in their order")
     missing_columns(place, table, schema, merge_schema)
 

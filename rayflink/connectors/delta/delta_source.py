@@ -219,10 +219,10 @@ class DeltaSourceBuilder:
 
 def _epoch_ms(moment: str | datetime.datetime) -> int:
     try:
-        found = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")) if isinstance(moment, str) else moment
+        instant = datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")) if isinstance(moment, str) else moment
     except ValueError as error:
         raise LakeError(f"{moment!r} is no time", "write it as 2024-02-01T00:00:00Z") from error
-    zoned = found if found.tzinfo is not None else found.replace(tzinfo=datetime.timezone.utc)
+    zoned = instant if instant.tzinfo is not None else instant.replace(tzinfo=datetime.timezone.utc)
     return int(zoned.timestamp() * 1000)
 
 

@@ -94,8 +94,10 @@ class DeltaPlace:
         fields = table.schema().to_json()
         rules += [key for key in ("delta.invariants", "delta.generationExpression", "delta.identity.") if key in fields]
         if rules or mapped:
-            found = ", ".join(rules or ["delta.columnMapping.mode"])
-            raise LakeError(f"{self} has {found}, which is not supported for writes", "drop it, or use another table")
+            features = ", ".join(rules or ["delta.columnMapping.mode"])
+            raise LakeError(
+                f"{self} has {features}, which is not supported for writes", "drop it, or use another table"
+            )
 
     def create(self, schema: pyarrow.Schema, partition_columns: list[str]) -> None:
         """Create the table, unless another has created it meanwhile.

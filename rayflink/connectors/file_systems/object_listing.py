@@ -25,18 +25,18 @@ def find_objects(path: ObjectPath, may_be_empty: bool = False) -> list[ObjectPat
     """
     key = path.key.strip("/")
     if not _MAGIC.search(key):
-        found = _below(path, key)
-        if not found and key and (entry := path.store.find(key)) is not None:
+        objects = _below(path, key)
+        if not objects and key and (entry := path.store.find(key)) is not None:
             return [ObjectPath(str(path), path.store, entry)]
     else:
-        found = _matches(path, key)
-    if not found and not may_be_empty:
+        objects = _matches(path, key)
+    if not objects and not may_be_empty:
         raise FileNotFoundError(f"no object, folder or match for {str(path)!r}; correct the address")
-    return found
+    return objects
 
 
 def _below(path: ObjectPath, folder: str) -> list[ObjectPath]:
-    return [found for found in path.store.list(folder) if _is_shown(found.key, folder)]
+    return [candidate for candidate in path.store.list(folder) if _is_shown(candidate.key, folder)]
 
 
 def _is_shown(key: str, folder: str) -> bool:
@@ -49,13 +49,13 @@ def _matches(path: ObjectPath, pattern: str) -> list[ObjectPath]:
     steps = pattern.split("/")
     fixed = next(index for index, step in enumerate(steps) if _MAGIC.search(step))
     is_match = re.compile("".join(_translated(steps)))
-    found = []
+    objects = []
     for candidate in path.store.list("/".join(steps[:fixed])):
         key = candidate.key
         matched = is_match.match(f"{key}/")  # a pattern that matches a folder stands for all in it
         if matched and _is_shown(key, key[: matched.end()]):
-            found.append(candidate)
-    return found
+            objects.append(candidate)
+    return objects
 
 
 def _translated(steps: Sequence[str]) -> list[str]:

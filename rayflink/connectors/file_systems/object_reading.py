@@ -105,9 +105,9 @@ class ObjectFile(io.RawIOBase):
 
     def _bytes_here(self, wanted: int) -> memoryview:
         """Return bytes from the position on, one at least; as many as wanted where one request gives them."""
-        at = self._position - self._start
-        if 0 <= at < len(self._data):
-            return self._data[at:]
+        offset = self._position - self._start
+        if 0 <= offset < len(self._data):
+            return self._data[offset:]
         goes_on = self._position == self._start + len(self._data)
         self._width = min(max(self._width, wanted) * 2, MOST_BYTES) if goes_on else FIRST_BYTES
         if self._ahead and self._ahead[0].start == self._position:

@@ -119,15 +119,15 @@ class ObjectStore:
         def listing() -> list[Any]:
             return [entry for part in objects.list(store, prefix=prefix or None) for entry in part]
 
-        found = self.request("list", prefix, listing)
-        paths = [ObjectPath(f"{self.root}/{entry['path']}", self, _entry(entry)) for entry in found]
+        entries = self.request("list", prefix, listing)
+        paths = [ObjectPath(f"{self.root}/{entry['path']}", self, _entry(entry)) for entry in entries]
         return sorted(paths)
 
     def folders(self, prefix: str) -> Sequence[str]:
         """Return the names of the folders in a folder, in order."""
         objects, store = self._client()
-        found = self.request("list", prefix, lambda: objects.list_with_delimiter(store, prefix=prefix or None))
-        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+        listing = self.request("list", prefix, lambda: objects.list_with_delimiter(store, prefix=prefix or None))
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in listing["common_prefixes"])
 
     def put(self, key: str, data: bytes, attributes: Mapping[str, str] | None = None) -> None:
         """Write an object, in the place of one of that name; it appears whole.
@@ -159,10 +159,10 @@ class ObjectStore:
         """Return a value of the metadata of an object; None: it has none, or there is no such object."""
         objects, store = self._client()
         try:
-            found = self.request("read", key, lambda: objects.get(store, key, options={"head": True}).attributes)
+            attributes = self.request("read", key, lambda: objects.get(store, key, options={"head": True}).attributes)
         except MissingObjectError:
             return None
-        value = found.get(self._attribute_name(name))
+        value = attributes.get(self._attribute_name(name))
         return None if value is None else str(value)
 
     def _attributes(self, attributes: Mapping[str, str] | None) -> dict[str, Any]:
@@ -232,8 +232,10 @@ class ObjectStore:
         return obstore, store
 
 
-def _entry(found: Mapping[str, Any]) -> ObjectEntry:
-    return ObjectEntry(int(found["size"]), found["e_tag"] or "", int(found["last_modified"].timestamp() * 1000))
+def _entry(metadata: Mapping[str, Any]) -> ObjectEntry:
+    return ObjectEntry(
+        int(metadata["size"]), metadata["e_tag"] or "", int(metadata["last_modified"].timestamp() * 1000)
+    )
 
 
 __all__ = ["PAUSES_S", "TOKEN", "ObjectStore", "ObjectStores"]

@@ -29,8 +29,8 @@ class S3Uploads:
 
     def begin(self, key: str, token: str) -> str:
         """Return the id of a new upload."""
-        found = self._call("create_multipart_upload", key, Metadata={TOKEN: token})
-        return str(found["UploadId"])
+        answer = self._call("create_multipart_upload", key, Metadata={TOKEN: token})
+        return str(answer["UploadId"])
 
     def add(self, key: str, upload_id: str, number: int, data: bytes) -> str:
         """Upload a part, in the place of one of that number; return its ETag."""
@@ -52,13 +52,13 @@ class S3Uploads:
 
     def unfinished(self, prefix: str) -> Sequence[tuple[str, str]]:
         """Return key and id of the uploads that are neither complete nor aborted."""
-        found: list[tuple[str, str]] = []
+        uploads: list[tuple[str, str]] = []
         marks: dict[str, str] = {}
         while True:
             page = self._request("list_multipart_uploads", prefix, Prefix=prefix, **marks)
-            found += [(upload["Key"], upload["UploadId"]) for upload in page.get("Uploads", ())]
+            uploads += [(upload["Key"], upload["UploadId"]) for upload in page.get("Uploads", ())]
             if not page.get("IsTruncated"):
-                return found
+                return uploads
             marks = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
 
     def _call(self, name: str, key: str, **arguments: object) -> Any:

@@ -55,14 +55,14 @@ class StagedUploads:
 
     def unfinished(self, prefix: str) -> Sequence[tuple[str, str]]:
         """Return key and folder of the parts that are there."""
-        found: dict[tuple[str, str], None] = {}
+        uploads: dict[tuple[str, str], None] = {}
         for path in self._store.list(prefix.rstrip("/")):
             upload_id = path.key.rpartition("/")[0]
             folder, _, hidden = upload_id.rpartition("/")
             if hidden[:1] == "." and _MARK in hidden:
                 name = hidden[1 : hidden.rindex(_MARK)]
-                found[f"{folder}/{name}".lstrip("/"), upload_id] = None
-        return list(found)
+                uploads[f"{folder}/{name}".lstrip("/"), upload_id] = None
+        return list(uploads)
 
 
 __all__ = ["StagedUploads"]

@@ -92,11 +92,11 @@ def pattern_of(format_str: str) -> Sequence[str | tuple[str, int]]:
         ValueError: a letter has no meaning here.
     """
     parts: list[str | tuple[str, int]] = []
-    for found in re.finditer(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+|'", format_str):
-        text = found[0]
+    for match in re.finditer(r"'(?:[^']|'')*'|([A-Za-z])\1*|[^A-Za-z']+|'", format_str):
+        text = match[0]
         if text[0] == "'":
             parts.append(text[1:-1].replace("''", "'") if text != "''" else "'")
-        elif found[1] is None:
+        elif match[1] is None:
             parts.append(text)
         elif text[0] not in _LETTERS:
             remedy = f"use {', '.join(_LETTERS)}, and quotes around text: yyyy'T'HH"

@@ -66,26 +66,26 @@ def find_files(paths: Sequence[str], may_be_empty: bool = False) -> list[str]:
         FileNotFoundError: a path names nothing.
         ValueError: a path names a pipe, socket or device, whose bytes can be read only once and have no size.
     """
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
         if isinstance(path, ObjectPath):
-            found += find_objects(path, may_be_empty)
+            files += find_objects(path, may_be_empty)
         elif os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders[:] = sorted(name for name in folders if name[0] not in "._")
                 shown = [os.path.join(folder, name) for name in sorted(names) if name[0] not in "._"]
                 for path_in_folder in shown:
                     refuse_special(path_in_folder)
-                found += shown
+                files += shown
         elif os.path.exists(path):
             refuse_special(path)
-            found.append(path)
+            files.append(path)
         elif matches := sorted(glob.glob(path, recursive=True)):
-            found += find_files(matches)
+            files += find_files(matches)
         elif not (may_be_empty and glob.has_magic(path)):
             here = f"no file, folder or match for {path!r} (working directory {os.getcwd()})"
             raise FileNotFoundError(f"{here}; correct the path, or put the file there on every node")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def refuse_special(path: str) -> None:
@@ -121,7 +121,7 @@ def splits_of(paths: Sequence[str], parallelism: int, divisible: bool = True) ->
             continue
         width = max(BLOCK_BYTES, min(SPLIT_BYTES, -(-size // parallelism)))
         if version:
-            splits += [replace(whole, start=at, stop=min(at + width, size)) for at in range(0, size, width)]
+            splits += [replace(whole, start=start, stop=min(start + width, size)) for start in range(0, size, width)]
             continue
         with open_bytes(path) as file:
             for start in range(0, size, width):
@@ -225,8 +225,8 @@ class LineBlocks:
         except UNPACK_ERRORS as error:
             raise self._unpackable(error) from error
         if not block and self._stop != TO_THE_END:
-            found = f"{self._path!r} ends at byte {self.offset}, it had {self._stop} bytes when it was listed"
-            raise ValueError(f"{found}; {_LEAVE}")
+            problem = f"{self._path!r} ends at byte {self.offset}, it had {self._stop} bytes when it was listed"
+            raise ValueError(f"{problem}; {_LEAVE}")
         if not block:
             self._refuse_rewritten()
         elif not self._is_checked:
@@ -238,19 +238,21 @@ class LineBlocks:
         """Return size and time of the last change; None for packed files and objects."""
         if self._is_checked:
             return None
-        found = os.fstat(self._file.fileno())
-        return found.st_size, found.st_mtime_ns
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
     def _refuse_other_content(self, split: FileSplit) -> None:
         """Check that the split begins as it did when it was listed or its position was saved."""
         if self._is_checked or not split.mark:
             return
-        at = split.start if split.offset is None else split.offset
-        self._file.seek(at)
-        found = self._file.read(len(split.mark))
-        is_cut = self._stop != TO_THE_END and split.mark.startswith(found)  # then next() shows where the file ends
-        if found != split.mark and not is_cut:
-            raise ValueError(f"{self._path!r} has other bytes at {at} than when it was listed or last read; {_LEAVE}")
+        position = split.start if split.offset is None else split.offset
+        self._file.seek(position)
+        mark = self._file.read(len(split.mark))
+        is_cut = self._stop != TO_THE_END and split.mark.startswith(mark)  # then next() shows where the file ends
+        if mark != split.mark and not is_cut:
+            raise ValueError(
+                f"{self._path!r} has other bytes at {position} than when it was listed or last read; {_LEAVE}"
+            )
         self._file.seek(0)
 
     def _refuse_rewritten(self) -> None:
@@ -259,8 +261,8 @@ class LineBlocks:
         if state == self._state:
             return
         if not self._read.is_in(self._file):
-            found = f"bytes {self._first} to {self.offset} are not those that were read"
-            raise ValueError(f"{self._path!r} was written anew while it was read: {found}; {_LEAVE}")
+            problem = f"bytes {self._first} to {self.offset} are not those that were read"
+            raise ValueError(f"{self._path!r} was written anew while it was read: {problem}; {_LEAVE}")
         self._state = state
 
     def _unpackable(self, error: BaseException) -> ValueError:

@@ -117,11 +117,11 @@ class FileEnumerator(SplitEnumerator):
     def snapshot_state(self) -> FileEnumeratorState:
         return FileEnumeratorState(tuple(self._splits), frozenset(self._seen), self._is_listed)
 
-    def _discovered(self, found: tuple[list[str], list[FileSplit]] | None, error: Exception | None) -> None:
+    def _discovered(self, discovery: tuple[list[str], list[FileSplit]] | None, error: Exception | None) -> None:
         if error is not None:
             raise error
-        assert found is not None
-        paths, splits = found
+        assert discovery is not None
+        paths, splits = discovery
         if self._discovery_ms is not None:
             self._seen.update(paths)
         self._splits += splits
@@ -157,10 +157,10 @@ class _Listing:
 
     def look(self) -> tuple[list[str], list[FileSplit]]:
         """Return the new files and their splits."""
-        found = self._list_files()
+        paths = self._list_files()
         if self._known is None:
-            return found, self._divide(found, self._parallelism)
-        new = [path for path in found if path not in self._known and _has_bytes(path)]
+            return paths, self._divide(paths, self._parallelism)
+        new = [path for path in paths if path not in self._known and _has_bytes(path)]
         splits = self._divide(new, self._parallelism)
         self._known.update(map(str, new))
         return list(map(str, new)), splits

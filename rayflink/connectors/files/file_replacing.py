@@ -45,8 +45,8 @@ class ReplaceFiles(Operator):
         self._marks: list[SuccessMark] = []
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        for one in rows_of(batch):
-            (self._marks if isinstance(one, SuccessMark) else self._pending).append(one)
+        for record in rows_of(batch):
+            (self._marks if isinstance(record, SuccessMark) else self._pending).append(record)
         return ()
 
     def finish(self) -> Iterable[Element]:
@@ -81,8 +81,8 @@ def _files_in(folder: str, stores: ObjectStores) -> Sequence[str]:
 
 def _delete(path: str, stores: ObjectStores) -> None:
     if is_object_address(path):
-        found = stores.path(path)
-        found.store.delete(found.key)
+        object_path = stores.path(path)
+        object_path.store.delete(object_path.key)
     else:
         discard(path)
 

@@ -365,6 +365,6 @@ class FileCompactor:
         return FileCompactor()
 
 
-def _ensure(given: object, wanted: type) -> None:
-    if not isinstance(given, wanted):
-        raise TypeError(f"a {wanted.__name__} is wanted, found {type(given).__name__}")
+def _ensure(value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise TypeError(f"a {wanted.__name__} is wanted, found {type(value).__name__}")

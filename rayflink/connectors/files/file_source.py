@@ -258,11 +258,11 @@ def rooted_path(path: str | os.PathLike[str]) -> str:
     return os.path.abspath(address.removeprefix("file://").removeprefix("file:"))
 
 
-def _checked(given: object, wanted: type) -> Any:
-    if not isinstance(given, wanted):
-        found = given.__name__ if isinstance(given, type) else type(given).__name__
-        raise TypeError(f"a {wanted.__name__} is wanted, found {found}")
-    return given
+def _checked(value: object, wanted: type) -> Any:
+    if not isinstance(value, wanted):
+        type_name = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise TypeError(f"a {wanted.__name__} is wanted, found {type_name}")
+    return value
 
 
 class _FileReader(OneByOneReader):

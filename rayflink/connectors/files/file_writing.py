@@ -99,21 +99,21 @@ class FileWriter(SinkWriter):
     def _divided(self, batch: Batch, now_ms: int) -> Iterator[tuple[str, Batch]]:
         stamps = batch.timestamps
         places: dict[str, list[int]] = {}
-        for at, value in enumerate(rows_of(batch)):
-            stamp = None if stamps is None else int(stamps[at])
+        for index, value in enumerate(rows_of(batch)):
+            stamp = None if stamps is None else int(stamps[index])
             try:
                 bucket = self._buckets.get_bucket_id(value, BucketContext(now_ms, stamp))
                 if not isinstance(bucket, str):
-                    found = f"found {type(bucket).__name__} {shorten(bucket, 80)}"
-                    raise TypeError(f"a bucket is a path below the folder, {found}; let get_bucket_id give a str")
+                    problem = f"found {type(bucket).__name__} {shorten(bucket, 80)}"
+                    raise TypeError(f"a bucket is a path below the folder, {problem}; let get_bucket_id give a str")
             except Exception as error:
                 raise UnwritableRecord(shorten(value)) from error
-            places.setdefault(bucket, []).append(at)
+            places.setdefault(bucket, []).append(index)
         for bucket, indices in places.items():
             if isinstance(batch, ArrowBatch):
                 yield bucket, ArrowBatch(batch.data.take(indices))
             else:
-                yield bucket, RowBatch([batch.values[at] for at in indices])
+                yield bucket, RowBatch([batch.values[index] for index in indices])
 
     def _write_to(self, bucket: str, batch: Batch, now_ms: int) -> None:
         if isinstance(self._form, Encoder):
@@ -133,28 +133,28 @@ class FileWriter(SinkWriter):
         if not {bytes}.issuperset(map(type, pieces)):
             for piece, record in zip(pieces, records, strict=True):
                 if not isinstance(piece, bytes | bytearray):
-                    found = f"{type(self._form).__name__}.encode() gave {type(piece).__name__}, bytes are wanted"
-                    raise UnwritableRecord(shorten(record)) from TypeError(f"{found}; encode the text")
-        at = 0
-        while at < len(pieces):
+                    problem = f"{type(self._form).__name__}.encode() gave {type(piece).__name__}, bytes are wanted"
+                    raise UnwritableRecord(shorten(record)) from TypeError(f"{problem}; encode the text")
+        position = 0
+        while position < len(pieces):
             opened = self._opened(bucket, now_ms)
-            stop = self._that_fit(pieces, at, opened.part.file.tell())
-            opened.part.file.write(b"".join(pieces[at:stop]))
+            stop = self._that_fit(pieces, position, opened.part.file.tell())
+            opened.part.file.write(b"".join(pieces[position:stop]))
             opened.part.touched_ms = now_ms
-            at = stop
+            position = stop
             self._end_if_large(bucket)
 
-    def _that_fit(self, pieces: Sequence[bytes], at: int, size: int) -> int:
-        """Return the position at which a file of `size` bytes exceeds the limit when `pieces` from `at` on are added,
-        or the end.
+    def _that_fit(self, pieces: Sequence[bytes], position: int, size: int) -> int:
+        """Return the position at which a file of `size` bytes exceeds the limit when `pieces` from `position` on are
+        added, or the end.
         """
         most = self._rolling.part_size
-        if most is None or size + sum(map(len, pieces[at:])) <= most:
+        if most is None or size + sum(map(len, pieces[position:])) <= most:
             return len(pieces)
-        while at < len(pieces) and size <= most:
-            size += len(pieces[at])
-            at += 1
-        return at
+        while position < len(pieces) and size <= most:
+            size += len(pieces[position])
+            position += 1
+        return position
 
     def _opened(self, bucket: str, now_ms: int) -> _Open:
         if bucket not in self._open:
@@ -242,8 +242,8 @@ class FileWriter(SinkWriter):
             for pending in whole:
                 if pending.hidden not in self._in_checkpoints:
                     closing.callback(self._place.discard, pending)
-            for one in opened.values():
-                kept = one.part.hidden in self._in_checkpoints
-                closing.callback(one.part.leave if kept else one.part.discard)
-                if one.bulk is not None:
-                    closing.callback(one.bulk.abandon)
+            for open_file in opened.values():
+                is_in_checkpoint = open_file.part.hidden in self._in_checkpoints
+                closing.callback(open_file.part.leave if is_in_checkpoint else open_file.part.discard)
+                if open_file.bulk is not None:
+                    closing.callback(open_file.bulk.abandon)

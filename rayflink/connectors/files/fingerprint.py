@@ -46,10 +46,10 @@ def checksum(block: bytes | bytearray) -> int:
     """
     words = np.frombuffer(block, np.uint64, len(block) // 8)
     rows = words[: len(words) // _WIDTH * _WIDTH].reshape(-1, _WIDTH)
-    found = zlib.crc32(memoryview(block)[rows.nbytes :])
+    crc = zlib.crc32(memoryview(block)[rows.nbytes :])
     for axis in (0, 1):
-        found = zlib.crc32(rows.sum(axis=axis).tobytes(), found)
-    return found
+        crc = zlib.crc32(rows.sum(axis=axis).tobytes(), crc)
+    return crc
 
 
 __all__ = ["Fingerprint", "checksum"]

@@ -217,10 +217,10 @@ class ObjectPlace:
         elif subtask in old:
             self._store.put(self._note(names[0], subtask), "{} {}".format(*before).encode())
         for key, upload_id in unfinished:
-            found = ours.fullmatch(key.rpartition("/")[2])
-            if found is None or int(found[1]) not in old:
+            match = ours.fullmatch(key.rpartition("/")[2])
+            if match is None or int(match[1]) not in old:
                 continue
-            is_after = int(found[2]) >= firsts[int(found[1])]
+            is_after = int(match[2]) >= firsts[int(match[1])]
             if is_after or self._store.find(key) is not None:  # complete by another upload
                 self._uploads.abort(key, upload_id)
 
@@ -285,8 +285,8 @@ class ObjectCommitter(Committer):
             )
         except MissingObjectError as error:
             remedy = "let the bucket's rule for incomplete uploads wait longer than a job may stand still"
-            found = "its upload was aborted, or the object was deleted or replaced after it was complete"
-            raise LostUpload("complete", pending.visible, found, remedy) from error
+            reason = "its upload was aborted, or the object was deleted or replaced after it was complete"
+            raise LostUpload("complete", pending.visible, reason, remedy) from error
         if is_restored and not pending.upload_id:
             for key, upload_id in uploads.unfinished(path.key):
                 if key == path.key:

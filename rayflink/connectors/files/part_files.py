@@ -190,9 +190,9 @@ def sync_folder(folder: str) -> None:
 class CannotWrite(OSError):
     """A part file cannot be written."""
 
-    def __init__(self, folder: str, found: str, remedy: str) -> None:
-        super().__init__(folder, found, remedy)
-        self.folder, self.found, self.remedy = folder, found, remedy
+    def __init__(self, folder: str, actual: str, remedy: str) -> None:
+        super().__init__(folder, actual, remedy)
+        self.folder, self.found, self.remedy = folder, actual, remedy
 
     def __str__(self) -> str:
         return f"cannot write below {self.folder!r}: {self.found}; {self.remedy}"
@@ -245,11 +245,11 @@ def remove_leftovers(
     ours = re.compile(rf"\.{beginning}(\d+)-(\d+){end}\.inprogress\.(\d+)\.(\d+)(\.cut)?")
     for where, _, there in os.walk(folder):
         for name in there:
-            found = ours.fullmatch(name)
-            first = firsts.get(int(found[1])) if found else None
-            if not found or first is None or int(found[2]) < first:
+            match = ours.fullmatch(name)
+            first = firsts.get(int(match[1])) if match else None
+            if not match or first is None or int(match[2]) < first:
                 continue
-            if before is None or (int(found[3]), int(found[4])) < before:
+            if before is None or (int(match[3]), int(match[4])) < before:
                 discard(os.path.join(where, name))
 
 

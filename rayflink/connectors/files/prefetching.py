@@ -48,11 +48,11 @@ class PrefetchingCursor:
                 return PENDING
             if isinstance(item, Exception):
                 raise item
-            found, self._position = item
-            if not isinstance(found, RowBatch | ArrowBatch) or len(found) < 2 * max_records:
-                return found
-            self._rest = found
-            self._position = replace(self._position, skip=self._position.skip - len(found))
+            element, self._position = item
+            if not isinstance(element, RowBatch | ArrowBatch) or len(element) < 2 * max_records:
+                return element
+            self._rest = element
+            self._position = replace(self._position, skip=self._position.skip - len(element))
         return self._part(self._rest, max_records)
 
     def _part(self, rest: RowBatch | ArrowBatch, max_records: int) -> RowBatch | ArrowBatch:
@@ -71,10 +71,10 @@ class PrefetchingCursor:
         try:
             cursor = self._open()
             try:
-                found: Polled | None = PENDING
-                while found is not None and not self._is_closed.is_set():
-                    found = cursor.read(BATCH_RECORDS)
-                    self._put((found, cursor.position()))
+                element: Polled | None = PENDING
+                while element is not None and not self._is_closed.is_set():
+                    element = cursor.read(BATCH_RECORDS)
+                    self._put((element, cursor.position()))
             finally:
                 cursor.close()
         except Exception as error:  # raised where the task asks

@@ -41,10 +41,10 @@ class _FirstRowsCursor:
     def read(self, max_records: int) -> Polled | None:
         if self.left <= 0:
             return None
-        found = self.cursor.read(min(max_records, self.left))
-        if isinstance(found, (ArrowBatch, RowBatch)):
-            self.left -= len(found)
-        return found
+        element = self.cursor.read(min(max_records, self.left))
+        if isinstance(element, (ArrowBatch, RowBatch)):
+            self.left -= len(element)
+        return element
 
     def position(self) -> object:
         return self.cursor.position()

@@ -76,9 +76,13 @@ class MarkingCommitter(Committer):
         self._files, self._stores = files or Renamer(), stores
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        files = [one for one in requests if not isinstance(one.get_committable(), SuccessMark)]
+        files = [request for request in requests if not isinstance(request.get_committable(), SuccessMark)]
         self._files.commit(files)
-        late = {os.path.dirname(one.get_committable().visible): one.error for one in files if one.outcome in _NOT_YET}
+        late = {
+            os.path.dirname(request.get_committable().visible): request.error
+            for request in files
+            if request.outcome in _NOT_YET
+        }
         for request in requests:
             mark = request.get_committable()
             if not isinstance(mark, SuccessMark):

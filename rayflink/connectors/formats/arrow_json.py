@@ -31,11 +31,11 @@ def arrow_table_of(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table | None
         return None
     if not block.isascii():
         block.decode("utf-8")  # Arrow does not look
-    found = _read(block, schema)
-    decimals = [one.with_type(pyarrow.float64()) for one in schema if pyarrow.types.is_decimal(one.type)]
+    table = _read(block, schema)
+    decimals = [field.with_type(pyarrow.float64()) for field in schema if pyarrow.types.is_decimal(field.type)]
     if decimals and may_be_large(block):
         refuse_large(schema, _read(block, pyarrow.schema(decimals)))
-    return found if found.num_rows == objects else None
+    return table if table.num_rows == objects else None
 
 
 def _read(block: bytes, schema: pyarrow.Schema) -> pyarrow.Table:

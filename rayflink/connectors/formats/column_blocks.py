@@ -99,12 +99,12 @@ class ColumnShape:
         if self.schema is None:
             return None
         form: Callable[[str], str] = str if self._is_case_sensitive else str.lower
-        found = {form(name): name for name in there}
-        missing = [name for name in self.schema.names if form(name) not in found]
+        names_by_form = {form(name): name for name in there}
+        missing = [name for name in self.schema.names if form(name) not in names_by_form]
         if missing:
             remedy = f"leave them out of the row type; it has {', '.join(there)}"
             raise ValueError(f"{path!r} has no column {', '.join(missing)}; {remedy}")
-        return [found[form(name)] for name in self.schema.names]
+        return [names_by_form[form(name)] for name in self.schema.names]
 
     def paths_in(self, there: pyarrow.Schema, names: Sequence[str] | None) -> list[str] | None:
         """Return the paths of the fields that are read of a file, with dots between names; None for all.
@@ -133,8 +133,8 @@ class ColumnShape:
                 try:
                     columns.append(column if column.type == field.type else column.cast(field.type))
                 except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-                    found = f"{path!r}: column {name!r} is {column.type}, {field.type} is wanted ({error})"
-                    raise ValueError(f"{found}; declare the type the file has") from error
+                    problem = f"{path!r}: column {name!r} is {column.type}, {field.type} is wanted ({error})"
+                    raise ValueError(f"{problem}; declare the type the file has") from error
             data = pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
         return RowBatch(arrow_to_rows(data)) if self._rows else ArrowBatch(data)
 
@@ -181,7 +181,7 @@ class ColumnWriter(BulkWriter):
 
 
 def field_paths(
-    name: str, found: pyarrow.DataType, wanted: pyarrow.DataType, renamed: pyarrow.DataType | None = None
+    name: str, file_type: pyarrow.DataType, wanted: pyarrow.DataType, renamed: pyarrow.DataType | None = None
 ) -> list[str]:
     """Return the paths of the fields of a column that are to be read, with dots between names.
 
@@ -193,22 +193,22 @@ def field_paths(
     ['bid.url']
 
     Args:
-        found: the type that the file has.
+        file_type: the type that the file has.
         wanted: the type to read, which may have fewer fields.
         renamed: the file's type with the names by which fields are wanted; None: they have those in the file, too.
     """
     from pyarrow import types
 
-    if not (types.is_struct(found) and types.is_struct(wanted) and found.num_fields):
+    if not (types.is_struct(file_type) and types.is_struct(wanted) and file_type.num_fields):
         return [name]
-    names = found if renamed is None else renamed
+    names = file_type if renamed is None else renamed
     paths: list[str] = []
     for field in wanted:
         index = names.get_field_index(field.name)
         if index >= 0:
-            inner = found.field(index)
+            inner = file_type.field(index)
             paths += field_paths(f"{name}.{inner.name}", inner.type, field.type, names.field(index).type)
-    first = found.field(0)
+    first = file_type.field(0)
     return paths or field_paths(f"{name}.{first.name}", first.type, first.type)[:1]
 
 
@@ -265,9 +265,9 @@ def as_schema(batch: Batch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
         try:
             return batch.data.select(schema.names).cast(schema)
         except problems as error:
-            found = f"columns {batch.data.schema.to_string(show_schema_metadata=False)!r}"
+            columns = f"columns {batch.data.schema.to_string(show_schema_metadata=False)!r}"
             remedy = "make them so in a map_batches() before, or declare another row type"
-            raise ValueError(f"{found} are not those of the sink ({error}); {remedy}") from error
+            raise ValueError(f"{columns} are not those of the sink ({error}); {remedy}") from error
     try:
         return rows_to_arrow(batch.values, schema)
     except problems:

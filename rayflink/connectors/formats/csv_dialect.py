@@ -147,7 +147,11 @@ class CsvDialect:
         """
         import pyarrow
 
-        decimals = {one.name: pyarrow.float64() for one in data.schema if pyarrow.types.is_decimal(one.type)}
+        decimals = {
+            schema_field.name: pyarrow.float64()
+            for schema_field in data.schema
+            if pyarrow.types.is_decimal(schema_field.type)
+        }
         if decimals and may_be_large(block):
             sizes = replace(self, lists={}).columns_of(block, names, decimals, list(decimals))
             refuse_large(data.schema, sizes)
@@ -156,11 +160,11 @@ class CsvDialect:
         from pyarrow import compute
 
         for name, separator in self.lists.items():
-            at = data.schema.get_field_index(name)
-            if at >= 0:
-                strings = data.column(at)
+            index = data.schema.get_field_index(name)
+            if index >= 0:
+                strings = data.column(index)
                 split = compute.split_pattern(strings, separator) if separator else _single_lists(strings)
-                data = data.set_column(at, name, _cast(split, types[name], name) if name in types else split)
+                data = data.set_column(index, name, _cast(split, types[name], name) if name in types else split)
         return data
 
     def line_in(self, block: bytes | bytearray, record: int) -> int:
@@ -197,8 +201,8 @@ def _cast(lists: pyarrow.Array, kind: pyarrow.DataType, name: str) -> pyarrow.Ar
         def attempt(first: int, behind: int) -> None:
             lists.take(pyarrow.array(range(first, behind))).cast(kind)  # a slice would be cast with all around it
 
-        at = first_failing(len(lists), attempt)
-        raise pyarrow.ArrowInvalid(f"Row #{at + 1}: in column {name!r}: {error}") from error
+        row_index = first_failing(len(lists), attempt)
+        raise pyarrow.ArrowInvalid(f"Row #{row_index + 1}: in column {name!r}: {error}") from error
 
 
 def _single_lists(strings: pyarrow.Array) -> pyarrow.Array:

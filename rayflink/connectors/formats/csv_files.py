@@ -99,16 +99,18 @@ class CsvFormat(StreamFormat):
         names = self._header_fields(header, path)
         if names != wanted:
             remedy = "name the columns of the schema as the file's header does"
-            found = f"{path!r} has columns {', '.join(names)}; wanted are {', '.join(wanted)}"
-            raise ValueError(f"{found}; {remedy}")
+            problem = f"{path!r} has columns {', '.join(names)}; wanted are {', '.join(wanted)}"
+            raise ValueError(f"{problem}; {remedy}")
         return names
 
     def _header_fields(self, header: bytes, path: str) -> list[str]:
         try:
             return self.dialect.fields_of(header)
         except UnicodeDecodeError as error:
-            found = f"{path!r}, line 1: byte {error.start} is no UTF-8 text ({error.reason})"
-            raise ValueError(f"{found}; write the file in UTF-8, or read it by TextFileSource(encoding=...)") from error
+            problem = f"{path!r}, line 1: byte {error.start} is no UTF-8 text ({error.reason})"
+            raise ValueError(
+                f"{problem}; write the file in UTF-8, or read it by TextFileSource(encoding=...)"
+            ) from error
 
     def parse(
         self,
@@ -131,13 +133,13 @@ class CsvFormat(StreamFormat):
 
         path, offset = place
         if self.dialect.whole_records(block) != len(block):
-            at = self.dialect.whole_records(block)
-            line = line_number(path, offset) + block.count(b"\n", 0, at)
+            position = self.dialect.whole_records(block)
+            line = line_number(path, offset) + block.count(b"\n", 0, position)
             problem, remedy = "a quoted value does not end", "close or remove the quote"
             if not self.dialect.newlines_in_values:
                 problem += " where its part ends"
-                given = "pass newlines_in_values=True (in SQL: 'csv.newlines-in-values' = 'true')"
-                remedy = f"if quoted values hold line ends, {given}; else {remedy}"
+                advice = "pass newlines_in_values=True (in SQL: 'csv.newlines-in-values' = 'true')"
+                remedy = f"if quoted values hold line ends, {advice}; else {remedy}"
             raise ValueError(f"{path!r}, line {line}: {problem}; {remedy}")
         try:
             return self.dialect.columns_of(block, names, types, None if all_columns else self.wanted)
@@ -235,10 +237,10 @@ class CsvFileSource(FileSource):
             ValueError: no file has a header line.
         """
         if self._csv.schema is None:
-            found = next(filter(None, map(self._csv.schema_of, find_files(self._located_paths()))), None)
-            if found is None:
+            schema = next(filter(None, map(self._csv.schema_of, find_files(self._located_paths()))), None)
+            if schema is None:
                 raise ValueError(f"no header line in {', '.join(self._paths)}: a CSV file begins with its column names")
-            self._csv = self._format = replace(self._csv, schema=found)
+            self._csv = self._format = replace(self._csv, schema=schema)
         return self._csv.schema
 
     def create_reader(self, ctx: ReaderContext) -> SourceReader:

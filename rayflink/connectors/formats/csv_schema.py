@@ -279,7 +279,7 @@ class _CsvWriter(BulkWriter):
         self._type = schema.row_type
         self._marks = [replace(schema.marks, elements=schema.separator_of(name)) for name in self._names]
         self._kinds = list(zip(schema.row_type.get_field_types(), self._marks, strict=True))
-        self._decimals = [at for at, one in enumerate(schema.columns) if pyarrow.types.is_decimal(one.type)]
+        self._decimals = [index for index, field in enumerate(schema.columns) if pyarrow.types.is_decimal(field.type)]
         self._columns = schema.columns
         if schema.header in ("same", "unread"):
             file.write(schema.marks.line_of(map(schema.marks.quoted, self._names)).encode("utf-8"))
@@ -304,12 +304,14 @@ class _CsvWriter(BulkWriter):
         """
         import pyarrow
 
-        for at in self._decimals:
+        for index in self._decimals:
             try:
-                pyarrow.scalar(row[at], self._columns.types[at])
+                pyarrow.scalar(row[index], self._columns.types[index])
             except pyarrow.ArrowInvalid as error:
-                found = f"field {self._names[at]}: {row[at]} does not fit {self._columns.types[at]} ({error})"
-                raise ValueError(f"{found}; round it in a map() before, or declare more digits") from error
+                problem = (
+                    f"field {self._names[index]}: {row[index]} does not fit {self._columns.types[index]} ({error})"
+                )
+                raise ValueError(f"{problem}; round it in a map() before, or declare more digits") from error
 
     def finish(self) -> None:
         pass  # every batch is in the file already

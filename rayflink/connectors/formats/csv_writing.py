@@ -119,9 +119,9 @@ def _ensure_known(records: Sequence[Any], names: Sequence[str]) -> None:
         own: Any = record._names if isinstance(record, Row) else record if isinstance(record, dict) else None
         if own and not known.issuperset(own):
             unknown = next(name for name in own if name not in known)
-            found = f"field {unknown!r} has no column, the file's are {', '.join(map(str, names))}"
+            problem = f"field {unknown!r} has no column, the file's are {', '.join(map(str, names))}"
             remedy = "give the first record all fields, or leave the field out in a map() before the sink"
-            raise UnwritableRecord(shorten(record)) from ValueError(f"{found}; {remedy}")
+            raise UnwritableRecord(shorten(record)) from ValueError(f"{problem}; {remedy}")
 
 
 def _fields_of(batch: Batch, names: Sequence[str] | None) -> Iterable[Sequence[Any]]:

@@ -60,22 +60,22 @@ class InferredColumns:
                     raise _unfit(record, f"it has {', '.join(names)}, columns are {', '.join(self.schema.names)}")
             return _as_declared(named, self.schema, batch.values)
         try:
-            found, is_open = _inferred(batch.values)
-            self._join(found.schema, is_open)
+            columns, is_open = _inferred(batch.values)
+            self._join(columns.schema, is_open)
         except _problems() as error:
             raise self._first_unfit(batch.values, error) from error
-        return found
+        return columns
 
     def _of_columns(self, batch: ArrowBatch) -> pyarrow.RecordBatch:
         if self._is_given and self.schema is not None:
             return as_schema(batch, self.schema)
-        found = batch.data.replace_schema_metadata(None)
+        columns = batch.data.replace_schema_metadata(None)
         try:
-            self._join(found.schema, False)
+            self._join(columns.schema, False)
         except _problems() as error:
             remedy = "make them equal in a map_batches() before"
             raise ValueError(f"columns of one stream differ: {error}; {remedy}") from error
-        return found
+        return columns
 
     def _join(self, schema: pyarrow.Schema, is_open: bool) -> None:
         is_open = is_open or self.is_open
@@ -85,8 +85,8 @@ class InferredColumns:
     def _first_unfit(self, records: Sequence[Any], error: BaseException) -> ValueError:
         for record in records:
             try:
-                found, is_open = _inferred([record])
-                self._join(found.schema, is_open)
+                columns, is_open = _inferred([record])
+                self._join(columns.schema, is_open)
             except _problems() as its:
                 return _unfit(record, str(its))
         return ValueError(f"records do not become columns: {error}; {_REMEDY}")
@@ -133,19 +133,19 @@ def joined(schemas: Sequence[pyarrow.Schema], is_open: bool = False) -> pyarrow.
         refuse_types(name, kinds)
         if len({kind.tz for kind in kinds if pyarrow.types.is_timestamp(kind)}) > 1:
             schemas = [_in_utc(schema, name) for schema in schemas]
-    found: pyarrow.Schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
-    return found
+    schema: pyarrow.Schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    return schema
 
 
 def _in_utc(schema: pyarrow.Schema, name: str) -> pyarrow.Schema:
     """Return a schema with the moments of a column in UTC, if they have a zone."""
     import pyarrow
 
-    at = schema.get_field_index(name)
-    if at < 0 or not pyarrow.types.is_timestamp(schema.field(at).type):
+    index = schema.get_field_index(name)
+    if index < 0 or not pyarrow.types.is_timestamp(schema.field(index).type):
         return schema
-    field = schema.field(at)
-    return schema.set(at, field.with_type(pyarrow.timestamp(field.type.unit, "UTC")))
+    field = schema.field(index)
+    return schema.set(index, field.with_type(pyarrow.timestamp(field.type.unit, "UTC")))
 
 
 def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
@@ -160,8 +160,8 @@ def fitted(block: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.Record
         return block
     columns = []
     for field in schema:
-        at = block.schema.get_field_index(field.name)
-        column = pyarrow.nulls(block.num_rows, field.type) if at < 0 else block.column(at).cast(field.type)
+        index = block.schema.get_field_index(field.name)
+        column = pyarrow.nulls(block.num_rows, field.type) if index < 0 else block.column(index).cast(field.type)
         columns.append(column)
     return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -193,12 +193,12 @@ def _array(column: Sequence[Any]) -> pyarrow.Array:
     """Return values as Arrow has them; moments of several zones in UTC, as when they come in several batches."""
     import pyarrow
 
-    found = pyarrow.array(column)
-    if pyarrow.types.is_timestamp(found.type) and found.type.tz is not None:
+    array = pyarrow.array(column)
+    if pyarrow.types.is_timestamp(array.type) and array.type.tz is not None:
         zones = {value.tzinfo: value for value in column if value is not None}
         if len({pyarrow.array([value]).type for value in zones.values()}) > 1:
-            return found.cast(pyarrow.timestamp(found.type.unit, "UTC"))
-    return found
+            return array.cast(pyarrow.timestamp(array.type.unit, "UTC"))
+    return array
 
 
 def _named(record: UserRecord, names: Sequence[str] | None) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _named(record: UserRecord, names: Sequence[str] | None) -> dict[str, Any]:
         values = list(record)
         if names is not None and len(names) != len(values):
             raise _unfit(record, f"it has {len(values)} fields, columns are {', '.join(names)}")
-        return dict(zip(names or [f"f{at}" for at in range(len(values))], values, strict=True))
+        return dict(zip(names or [f"f{index}" for index in range(len(values))], values, strict=True))
     if names is not None and len(names) != 1:
         raise _unfit(record, f"it is one value, columns are {', '.join(names)}")
     return {names[0] if names else "value": record}

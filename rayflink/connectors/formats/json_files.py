@@ -95,16 +95,16 @@ class JsonLinesFormat(StreamFormat):
             ValueError: one is malformed, and the policy is to fail; names file and line.
         """
         records, unread = list[Any](), list[MalformedLine]()
-        for at, line in enumerate(lines):
+        for index, line in enumerate(lines):
             if not line.strip():
                 continue
             try:
                 records.append(self.value_of(line))
             except (ValueError, RecursionError) as error:
                 if not self.malformed.fails:
-                    unread.append(MalformedLine(at, line.removesuffix(b"\r"), described(error)))
+                    unread.append(MalformedLine(index, line.removesuffix(b"\r"), described(error)))
                     continue
-                place = f"{path!r}, line {line_number(path, offset) + at}"
+                place = f"{path!r}, line {line_number(path, offset) + index}"
                 shown = "" if self._rows else f" {shorten(line.decode('utf-8', 'replace'), 120)}"
                 remedy = "correct the line, or pass ignore_parse_errors=True to leave such lines out"
                 raise ValueError(f"{place}:{shown} {error}; {remedy}") from error
@@ -165,9 +165,9 @@ class _JsonCursor:
             if not self._format.malformed.fails:
                 return self._readable(lines, self._format.schema)
             self._format.records_of(lines, path, self._offset)  # names the line that is no JSON
-            at = _first_misfit(lines, self._format.schema)
-            place = f"{path!r}, line {line_number(path, self._offset) + at}"
-            shown = shorten(lines[at].decode("utf-8", "replace"), 120)
+            line_index = _first_misfit(lines, self._format.schema)
+            place = f"{path!r}, line {line_number(path, self._offset) + line_index}"
+            shown = shorten(lines[line_index].decode("utf-8", "replace"), 120)
             raise ValueError(f"{place}: {shown} {problem}; declare types that hold all values") from problem
         return ArrowBatch(table.combine_chunks().to_batches()[0])
 

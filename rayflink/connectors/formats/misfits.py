@@ -69,9 +69,9 @@ def refuse_large(schema: pyarrow.Schema, sizes: pyarrow.RecordBatch | pyarrow.Ta
         limit = float(10 ** (kind.precision - kind.scale))
         large = compute.fill_null(compute.greater_equal(compute.abs(sizes.column(name)), limit), False)
         if compute.any(large).as_py():
-            at = compute.index(large, True).as_py()
-            found = f"in column {name!r}: {sizes.column(name)[at]} is too large for {kind}"
-            raise pyarrow.ArrowInvalid(f"Row #{at + 1}: {found}")
+            row_index = compute.index(large, True).as_py()
+            problem = f"in column {name!r}: {sizes.column(name)[row_index]} is too large for {kind}"
+            raise pyarrow.ArrowInvalid(f"Row #{row_index + 1}: {problem}")
 
 
 __all__ = ["first_failing", "may_be_large", "refuse_large"]

@@ -56,9 +56,9 @@ class ParquetFormat(BulkFormat):
         Args:
             wanted: whether a row group, as pyarrow's metadata describe it, is read.
         """
-        found = copy(self)
-        found._groups = wanted
-        return found
+        parquet_format = copy(self)
+        parquet_format._groups = wanted
+        return parquet_format
 
     def open_split(self, split: FileSplit) -> SplitCursor:
         from pyarrow import parquet
@@ -68,9 +68,9 @@ class ParquetFormat(BulkFormat):
             file = parquet.ParquetFile(raw, pre_buffer=isinstance(split.path, ObjectPath))
             names = self._shape.names_in(file.schema_arrow.names, split.path)
             paths = self._shape.paths_in(file.schema_arrow, names)
-        groups = [at for at in range(file.num_row_groups) if split.start <= _begin(file, at) < split.stop]
+        groups = [group for group in range(file.num_row_groups) if split.start <= _begin(file, group) < split.stop]
         if self._groups is not None:
-            groups = [at for at in groups if self._groups(file.metadata.row_group(at))]
+            groups = [group for group in groups if self._groups(file.metadata.row_group(group))]
         emitted = partial(self._shape.emitted, names=names, path=split.path)
         return ColumnCursor(split, groups, partial(self._group, file, paths, split.path), emitted, raw.close)
 
@@ -146,14 +146,14 @@ def refuse_hadoop(hadoop_config: Configuration | None) -> None:
         return
     said = hadoop_config.to_dict() if isinstance(hadoop_config, Configuration) else {"no Configuration": hadoop_config}
     if said:
-        found = f"hadoop_config has {', '.join(said)}"
-        raise ValueError(f"{found}; files are read and written by Arrow, without Hadoop: leave it out, or empty")
+        problem = f"hadoop_config has {', '.join(said)}"
+        raise ValueError(f"{problem}; files are read and written by Arrow, without Hadoop: leave it out, or empty")
 
 
 def _begin(file: pyarrow.parquet.ParquetFile, group: int) -> int:
     column = file.metadata.row_group(group).column(0)
-    at = column.data_page_offset
-    return int(at if column.dictionary_page_offset is None else min(at, column.dictionary_page_offset))
+    offset = column.data_page_offset
+    return int(offset if column.dictionary_page_offset is None else min(offset, column.dictionary_page_offset))
 
 
 def _in_utc(schema: pyarrow.Schema) -> pyarrow.Schema:

@@ -87,7 +87,8 @@ class RowGroupFilter:
             return True
         columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
         return all(
-            one.column not in columns or one.may_be_in(columns[one.column].statistics) for one in self.conditions
+            condition.column not in columns or condition.may_be_in(columns[condition.column].statistics)
+            for condition in self.conditions
         )
 
 

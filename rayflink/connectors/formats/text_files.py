@@ -119,10 +119,10 @@ class _TextCursor:
         except UnicodeDecodeError as error:
             if not self._policy.fails:
                 return self._readable(block)
-            at, path = self._offset + error.start, self._split.path
+            offset, path = self._offset + error.start, self._split.path
             line = line_number(path, self._offset) + block.count(b"\n", 0, error.start)
-            found = f"byte {at} of {path!r}, in line {line}, is no {self._encoding} text ({error.reason})"
-            raise ValueError(f"{found}; pass the file's encoding= or charset_name") from error
+            problem = f"byte {offset} of {path!r}, in line {line}, is no {self._encoding} text ({error.reason})"
+            raise ValueError(f"{problem}; pass the file's encoding= or charset_name") from error
         return self._lines_of(text)
 
     def _readable(self, block: bytes) -> list[str]:
@@ -186,8 +186,10 @@ class _WideTextCursor:
             if not line and getattr(self._file, "bytebuffer", None):
                 raise ValueError("the last character is cut")
         except ValueError as error:
-            found = f"{self._split.path!r}, near line {self._given + ahead + 1}, is no {self._encoding} text ({error})"
-            raise ValueError(f"{found}; pass the file's encoding= or charset_name") from error
+            problem = (
+                f"{self._split.path!r}, near line {self._given + ahead + 1}, is no {self._encoding} text ({error})"
+            )
+            raise ValueError(f"{problem}; pass the file's encoding= or charset_name") from error
         return line
 
     def position(self) -> FileSplit:

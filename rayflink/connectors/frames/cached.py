@@ -226,10 +226,10 @@ class _CacheCursor:
         while True:
             split = self._split
             if self._block is None:
-                found = self._store.read(split.partition, split.position)
-                if found is None:
+                entry = self._store.read(split.partition, split.position)
+                if entry is None:
                     return None
-                self._block = from_bytes(found[0]), found[1]
+                self._block = from_bytes(entry[0]), entry[1]
             batches, behind = self._block
             if split.batches == len(batches):
                 self._block, self._split = None, CacheSplit(split.partition, behind)

@@ -260,9 +260,9 @@ class _FrameCursor:
             if split.row >= self._block.num_rows:
                 self._block, self._split = None, replace(split, block=split.block + 1, row=0)
                 continue
-            found = self._block.slice(split.row, max_records)
-            self._split = replace(split, row=split.row + found.num_rows)
-            return ArrowBatch(found)
+            rows = self._block.slice(split.row, max_records)
+            self._split = replace(split, row=split.row + rows.num_rows)
+            return ArrowBatch(rows)
         return None
 
     def position(self) -> FrameSplit:

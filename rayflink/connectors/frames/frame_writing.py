@@ -68,15 +68,15 @@ class Frame:
 
     def groups(self) -> list[list[FramePart]]:
         """Return the parts, those of a subtask that follow one another together up to `PART_BYTES`."""
-        found: list[list[FramePart]] = []
+        groups: list[list[FramePart]] = []
         for part in self.parts:
-            last = found[-1] if found else []
+            last = groups[-1] if groups else []
             is_next = bool(last) and last[0].partition == part.partition
-            if is_next and sum(one.size for one in last) + part.size <= PART_BYTES:
+            if is_next and sum(member.size for member in last) + part.size <= PART_BYTES:
                 last.append(part)
             else:
-                found.append([part])
-        return found
+                groups.append([part])
+        return groups
 
 
 class FrameOperator(Operator, PreBarrier):
@@ -98,11 +98,11 @@ class FrameOperator(Operator, PreBarrier):
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         with UserCode(self.ctx, "columns"):
-            found = self._columns.of(batch)
-        if self._held and self._rows + found.num_rows > BLOCK_ROWS:
+            columns = self._columns.of(batch)
+        if self._held and self._rows + columns.num_rows > BLOCK_ROWS:
             self._put()
-        self._held.append(found)
-        self._rows, self._bytes = self._rows + found.num_rows, self._bytes + found.nbytes
+        self._held.append(columns)
+        self._rows, self._bytes = self._rows + columns.num_rows, self._bytes + columns.nbytes
         if self._bytes >= BLOCK_BYTES:
             self._put()
         return ()
@@ -173,10 +173,10 @@ def frame_of(store: FrameStore, written: Sequence[WrittenPart], line: str = "") 
         schema = joined([part.schema for part in written], all(part.is_open for part in written))
     except (TypeError, ValueError) as error:
         raise TypeMismatch("the columns of the stream", "", str(error), "records of one form", remedy, line) from error
-    parts = [one.part for one in written if one.part.rows]
+    parts = [written_part.part for written_part in written if written_part.part.rows]
     if parts and not schema.names:
-        found = "records without a field"
-        raise TypeMismatch("the columns of the stream", "", found, "a field in some record, or a schema", remedy, line)
+        actual = "records without a field"
+        raise TypeMismatch("the columns of the stream", "", actual, "a field in some record, or a schema", remedy, line)
     store.keep(parts)
     return Frame(store, tuple(sorted(parts, key=lambda part: part.partition)), schema)
 

@@ -125,30 +125,30 @@ def arrow_schema(df: DataFrame, what: str = "the table for a stream") -> pyarrow
     """
     frames = sys.modules.get("pyspark.sql")
     if frames is None or not isinstance(df, frames.DataFrame):
-        found = f"{type(df).__name__} {shorten(df, 80)}"
+        actual = f"{type(df).__name__} {shorten(df, 80)}"
         remedy = "give what spark.read, spark.sql or spark.createDataFrame returns"
-        raise TypeMismatch(what, "", found, "a pyspark.sql.DataFrame", remedy, call_site())
+        raise TypeMismatch(what, "", actual, "a pyspark.sql.DataFrame", remedy, call_site())
     if not spark_runs(df.sparkSession):
-        found, wanted = "a DataFrame whose SparkSession has ended", "one of a Spark that runs"
-        raise TypeMismatch(what, "", found, wanted, "use it before its session ends", call_site())
+        actual, wanted = "a DataFrame whose SparkSession has ended", "one of a Spark that runs"
+        raise TypeMismatch(what, "", actual, wanted, "use it before its session ends", call_site())
     from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
     if df.isStreaming:
-        found = "a streaming DataFrame, which has no end"
+        actual = "a streaming DataFrame, which has no end"
         remedy = "read its source by spark.read, or by a source of the stream's own"
-        raise TypeMismatch(what, "", found, "a DataFrame that ends", remedy, call_site())
+        raise TypeMismatch(what, "", actual, "a DataFrame that ends", remedy, call_site())
     twice = sorted(name for name, count in Counter(df.columns).items() if count > 1)
     if twice or not df.columns:
-        found = f"several columns {twice[0]!r}" if twice else "none"
+        actual = f"several columns {twice[0]!r}" if twice else "none"
         remedy = "rename them, say by df.toDF(...)" if twice else "select one"
-        raise TypeMismatch("columns of the DataFrame", "", found, "columns of different names", remedy, call_site())
+        raise TypeMismatch("columns of the DataFrame", "", actual, "columns of different names", remedy, call_site())
     for field in df.schema:
         try:
             to_arrow_type(field.dataType)
         except Exception as error:  # of a class of Spark's own, which its releases have changed
             remedy = f"cast it before, say df.withColumn({field.name!r}, col({field.name!r}).cast('string'))"
-            where, found = f"column {field.name!r} of the DataFrame", field.dataType.simpleString()
-            raise TypeMismatch(where, "", found, "a type that Arrow has", remedy, call_site()) from error
+            where, actual = f"column {field.name!r} of the DataFrame", field.dataType.simpleString()
+            raise TypeMismatch(where, "", actual, "a type that Arrow has", remedy, call_site()) from error
     return to_arrow_schema(df.schema)
 
 
@@ -196,7 +196,7 @@ def reason_of(error: Exception) -> str:
     stripped = [line.strip() for line in lines]
     if any(_WORKER_ENDED in line for line in stripped):  # the last cause is then that nothing more was read
         return f"{_WORKER_ENDED}: a function has ended the process, or the node has no memory left"
-    python = [at for at, line in enumerate(stripped) if _TRACEBACK in line]
+    python = [index for index, line in enumerate(stripped) if _TRACEBACK in line]
     if python:  # all that is no error is further to the right
         ends = [line for line in lines[python[0] + 1 :] if line.strip() and not line[0].isspace()]
         if ends:

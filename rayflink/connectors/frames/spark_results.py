@@ -32,11 +32,11 @@ def ensure_session(spark: SparkSession) -> None:
 
     remedy = "give what rayflink.spark.spark_session() or SparkSession.builder.getOrCreate() gives"
     if not isinstance(spark, SparkSession):
-        found = f"{type(spark).__name__} {shorten(spark, 80)}"
-        raise TypeMismatch("the Spark for a DataFrame", "", found, "a pyspark.sql.SparkSession", remedy, call_site())
+        actual = f"{type(spark).__name__} {shorten(spark, 80)}"
+        raise TypeMismatch("the Spark for a DataFrame", "", actual, "a pyspark.sql.SparkSession", remedy, call_site())
     if not spark_runs(spark):
-        found = "a SparkSession that has ended"
-        raise TypeMismatch("the Spark for a DataFrame", "", found, "one that runs", remedy, call_site())
+        actual = "a SparkSession that has ended"
+        raise TypeMismatch("the Spark for a DataFrame", "", actual, "one that runs", remedy, call_site())
 
 
 def wanted_schema(schema: object) -> pyarrow.Schema | None:
@@ -83,8 +83,10 @@ def spark_schema(schema: pyarrow.Schema) -> Any:
             to_arrow_type(kind)  # decimals of more than 38 digits have no way there
         except Exception as error:  # of a class of Spark's own
             remedy = "make another of it in the stream, or give a schema with the type that it shall have"
-            found = str(field.type)
-            raise TypeMismatch(WHERE, f" .{field.name}", found, "a type that Spark has", remedy, call_site()) from error
+            actual = str(field.type)
+            raise TypeMismatch(
+                WHERE, f" .{field.name}", actual, "a type that Spark has", remedy, call_site()
+            ) from error
         fields.append(StructField(field.name, kind, field.nullable))
     return StructType(fields)
 

@@ -46,7 +46,7 @@ class IcebergFile:
         """Return the library's object."""
         manifest = library("pyiceberg.manifest", "iceberg")
         typedef = library("pyiceberg.typedef", "iceberg")
-        found = manifest.DataFile.from_args(
+        file = manifest.DataFile.from_args(
             _table_format_version=format_version,
             content=manifest.DataFileContent.DATA,
             file_path=self.location,
@@ -58,8 +58,8 @@ class IcebergFile:
             key_metadata=None,
             **self.statistics,
         )
-        found.spec_id = self.spec_id
-        return found  # type: ignore[no-any-return]
+        file.spec_id = self.spec_id
+        return file  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def last_checkpoint(table: Table, job_id: str, operator_id: str) -> int:
     snapshot = table.current_snapshot()
     while snapshot is not None:
         summary = snapshot.summary
-        found = {} if summary is None else summary.additional_properties
-        if found.get(JOB) == job_id and found.get(OPERATOR) == operator_id:
-            return int(found[CHECKPOINT])
+        properties = {} if summary is None else summary.additional_properties
+        if properties.get(JOB) == job_id and properties.get(OPERATOR) == operator_id:
+            return int(properties[CHECKPOINT])
         parent = snapshot.parent_snapshot_id
         snapshot = None if parent is None else table.snapshot_by_id(parent)
     return -1

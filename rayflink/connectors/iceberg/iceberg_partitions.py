@@ -122,8 +122,8 @@ def _bucket(buckets: int, of_value: Callable[[Any], int | None], column: pyarrow
     if not pyarrow.types.is_integer(column.type):
         return _by_value(of_value, column)
     numbers = column.fill_null(0).to_numpy(zero_copy_only=False).astype(numpy.int64)
-    found = (_murmur3(numbers) & numpy.uint32(0x7FFFFFFF)).astype(numpy.int64) % buckets
-    return pyarrow.array(found, mask=_missing(column))
+    bucket_numbers = (_murmur3(numbers) & numpy.uint32(0x7FFFFFFF)).astype(numpy.int64) % buckets
+    return pyarrow.array(bucket_numbers, mask=_missing(column))
 
 
 def _murmur3(numbers: NDArray[np.int64]) -> NDArray[np.uint32]:

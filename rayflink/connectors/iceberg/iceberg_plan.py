@@ -129,19 +129,19 @@ class IcebergPlan:
             LakeError: it is gone, or never was.
         """
         if self.snapshot_id is not None:
-            found = table.snapshot_by_id(self.snapshot_id)
+            snapshot = table.snapshot_by_id(self.snapshot_id)
             what = f"snapshot {self.snapshot_id}"
         elif self.timestamp_ms is not None:
-            found = table.snapshot_as_of_timestamp(self.timestamp_ms)
+            snapshot = table.snapshot_as_of_timestamp(self.timestamp_ms)
             what = f"snapshot as of {self.timestamp_ms} ms"
         elif self.reference is not None:
-            found = table.snapshot_by_name(self.reference)
+            snapshot = table.snapshot_by_name(self.reference)
             what = f"branch or tag {self.reference!r}"
         else:
             return table.current_snapshot()
-        if found is None:
+        if snapshot is None:
             raise LakeError(f"{self.loader} has no {what}", "use one that its metadata lists and that is not expired")
-        return found
+        return snapshot
 
     def _position_before(self, table: Table) -> int | None:
         """Return the snapshot after which appends are read.
@@ -157,9 +157,9 @@ class IcebergPlan:
             return None
         lineage = list(_lineage(table))
         if self.start is StreamingStartingStrategy.INCREMENTAL_FROM_SNAPSHOT_TIMESTAMP:
-            before = [one for one in lineage if one.timestamp_ms < (self.start_timestamp_ms or 0)]
+            before = [snapshot for snapshot in lineage if snapshot.timestamp_ms < (self.start_timestamp_ms or 0)]
             return before[0].snapshot_id if before else None
-        first = next((one for one in lineage if one.snapshot_id == self.start_snapshot_id), None)
+        first = next((snapshot for snapshot in lineage if snapshot.snapshot_id == self.start_snapshot_id), None)
         if first is None:
             problem = f"{self.loader} has no snapshot {self.start_snapshot_id} among those that led to the current one"
             raise LakeError(problem, "use one that is not expired and not rolled back")
@@ -208,7 +208,7 @@ class IcebergPlan:
             ">": expressions.GreaterThan,
             ">=": expressions.GreaterThanOrEqual,
         }
-        found = expressions.AlwaysTrue()
+        row_filter = expressions.AlwaysTrue()
         for wanted in self.wanted:
             try:
                 if wanted.sign == "IN":
@@ -220,8 +220,8 @@ class IcebergPlan:
                     term = kinds[wanted.sign](wanted.column, wanted.values[0])
             except (TypeError, ValueError):  # a value of a type without literals
                 continue
-            found = expressions.And(found, term)
-        return found
+            row_filter = expressions.And(row_filter, term)
+        return row_filter
 
 
 def _lineage(table: Table) -> Iterator[Snapshot]:
@@ -247,14 +247,14 @@ def _added_files(table: Table, snapshot: Snapshot) -> Iterator[DataFile]:
 
 def _constants(table: Table, file: DataFile) -> tuple[tuple[str, UserValue], ...]:
     """Return the values of identity partitions, for files that lack their columns, as migrated ones do."""
-    found = []
+    constants = []
     spec = table.specs().get(file.spec_id)
     for position, field in enumerate(() if spec is None else spec.fields):
         name = table.schema().find_column_name(field.source_id)
         value = file.partition[position]
         if str(field.transform) == "identity" and name is not None and isinstance(value, (str, int)):
-            found.append((name, value))
-    return tuple(found)
+            constants.append((name, value))
+    return tuple(constants)
 
 
 def deleted_rows(table: Table, path: str, files: tuple[tuple[str, str], ...]) -> pyarrow.BooleanArray | None:
@@ -270,7 +270,7 @@ def deleted_rows(table: Table, path: str, files: tuple[tuple[str, str], ...]) ->
     import pyarrow
     from pyarrow import parquet
 
-    found = [numpy.empty(0, numpy.int64)]
+    position_arrays = [numpy.empty(0, numpy.int64)]
     for location, form in files:
         if form.upper() == "PUFFIN":
             puffin = library("pyiceberg.table.puffin", "iceberg")
@@ -279,15 +279,15 @@ def deleted_rows(table: Table, path: str, files: tuple[tuple[str, str], ...]) ->
                 blobs = puffin.PuffinFile(file.read())
             for vector in vectors.deletion_vectors_from_puffin_file(blobs):
                 if vector.referenced_data_file == path:
-                    found.append(vector.to_vector().to_numpy())
+                    position_arrays.append(vector.to_vector().to_numpy())
         elif form.upper() == "PARQUET":
             with open_data_file(table, location) as file:
                 rows = parquet.read_table(file, columns=["file_path", "pos"], filters=[("file_path", "=", path)])
-            found.append(rows["pos"].to_numpy())
+            position_arrays.append(rows["pos"].to_numpy())
         else:
             problem = f"the deleted rows of {path!r} are in the {form} file {location!r}"
             raise LakeError(problem, "compact the table, or write deletes as Parquet or deletion vectors")
-    positions = numpy.concatenate(found)
+    positions = numpy.concatenate(position_arrays)
     if not len(positions):
         return None
     deleted = numpy.zeros(int(positions.max()) + 1, bool)

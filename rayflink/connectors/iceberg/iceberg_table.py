@@ -244,12 +244,12 @@ def parsed_partitions(text: str, columns: Sequence[str]) -> tuple[tuple[str, str
 
     fields = []
     for part in re.findall(r"[^,()]+(?:\([^)]*\))?", text):
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*(?:(\d+)\s*,\s*)?(\w+)\s*\))?\s*", part)
-        if found is None:
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*(?:(\d+)\s*,\s*)?(\w+)\s*\))?\s*", part)
+        if match is None:
             raise LakeError(
                 f"the partition field {part.strip()!r} is malformed", "write day(ts), bucket(16, id) or room"
             )
-        name, width, inner = found.groups()
+        name, width, inner = match.groups()
         column, transform = (
             (name, "identity") if inner is None else (inner, name.rstrip("s") if width is None else name)
         )

@@ -84,8 +84,8 @@ class JdbcExecutionOptions:
 
     def __init__(self, batch_interval_ms: int = 0, batch_size: int = 5000, max_retries: int = 3) -> None:
         if batch_interval_ms < 0 or batch_size < 1 or max_retries < 0:
-            found = f"interval {batch_interval_ms} ms, size {batch_size}, retries {max_retries}"
-            raise ValueError(f"options of batches are {found}; expected at least 0, 1 and 0")
+            settings = f"interval {batch_interval_ms} ms, size {batch_size}, retries {max_retries}"
+            raise ValueError(f"options of batches are {settings}; expected at least 0, 1 and 0")
         self._batch_interval_ms, self._batch_size, self._max_retries = batch_interval_ms, batch_size, max_retries
 
     def get_batch_interval_ms(self) -> int:

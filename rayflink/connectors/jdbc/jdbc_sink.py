@@ -81,9 +81,9 @@ class JdbcSink(Sink[Row]):
         Raises:
             PostgresError: psycopg is missing, the URL is another database's, or the question marks do not match.
         """
-        found, names = statement_of(sql)[1], tuple(type_info.get_field_names())
-        if found != len(names):
-            problem = f"the statement has {found} question marks, and the records have {len(names)} fields"
+        mark_count, names = statement_of(sql)[1], tuple(type_info.get_field_names())
+        if mark_count != len(names):
+            problem = f"the statement has {mark_count} question marks, and the records have {len(names)} fields"
             raise PostgresError(problem, "write a question mark for each field; ?? is an operator of PostgreSQL")
         place = jdbc_connection_options
         dsn = dsn_of(place.get_db_url(), place.get_user_name(), place.get_password())
@@ -126,17 +126,17 @@ class _StatementWriter(SinkWriter):
         self.flush(end_of_input=False)
 
     def flush(self, end_of_input: bool) -> None:
-        held = self._held
-        if not held:
+        rows = self._held
+        if not rows:
             return
         errors = driver().errors
         try:
-            self._session.run(lambda cursor: cursor.executemany(self._statement, held), self._pauses_s)
+            self._session.run(lambda cursor: cursor.executemany(self._statement, rows), self._pauses_s)
         except (errors.DataError, errors.IntegrityError, errors.ProgrammingError, errors.RaiseException) as error:
             self._session.run(self._find_refused, self._pauses_s)
             raise PostgresError(f"a batch was refused: {' '.join(str(error).split())}", "start again") from error
         self._held, self._due_ms = [], None
-        self._sent.inc(len(held))
+        self._sent.inc(len(rows))
 
     def close(self) -> None:
         self._session.close()

@@ -46,11 +46,11 @@ def dsn_of(url: str, user: str = "", password: str = "", parameters: Mapping[str
         PostgresError: it is none, or of another database, or has a parameter that is unknown.
     """
     library = driver()
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise _not_ours(url)
-    address = _address(found["hosts"] or "localhost", found["database"])
-    for name, value in parse_qsl(found["parameters"] or "", keep_blank_values=True):
+    address = _address(match["hosts"] or "localhost", match["database"])
+    for name, value in parse_qsl(match["parameters"] or "", keep_blank_values=True):
         address.update(_parameter(name, value, address))
     address.update({key: value for key, value in (("user", user), ("password", password)) if value})
     address.update(parameters or {})

@@ -55,14 +55,14 @@ class KafkaEnumerator(SplitEnumerator):
     def start(self) -> None:
         self._ctx.call_async(self._lookup.find, self._found, self._settings.discovery_ms)
 
-    def _found(self, found: FoundPartitions | None, error: Exception | None) -> None:
-        if found is None:
+    def _found(self, discovery: FoundPartitions | None, error: Exception | None) -> None:
+        if discovery is None:
             self._failed("the search for new partitions", error)
             return
-        self._check_ids(found)
+        self._check_ids(discovery)
         if self._is_initialized and self._settings.stopping is not None and self._settings.discovery_ms is None:
             return  # what is bounded ends where it was to end at its start
-        partitions = found.partitions
+        partitions = discovery.partitions
         new = partitions - self._known - self._in_resolution
         if self._is_initialized and not new:
             return
@@ -76,13 +76,13 @@ class KafkaEnumerator(SplitEnumerator):
         starting = KafkaOffsetsInitializer.earliest() if self._is_initialized else self._settings.starting
         self._ctx.call_async(partial(self._lookup.resolve, new, starting), partial(self._resolved, new))
 
-    def _check_ids(self, found: FoundPartitions) -> None:
+    def _check_ids(self, discovery: FoundPartitions) -> None:
         """Check that topics are those whose offsets are in the splits.
 
         Raises:
             KafkaTopicRecreated: one is another, and the program does not say where to go on.
         """
-        for topic, topic_id in found.topic_ids.items():
+        for topic, topic_id in discovery.topic_ids.items():
             known = self._topic_ids.setdefault(topic, topic_id)
             if known == topic_id:
                 continue

@@ -67,8 +67,8 @@ class Lookup:
 
     def at_time(self, partitions: Collection[KafkaTopicPartition], timestamp_ms: int) -> Offsets:
         """Return the offsets of the first records at or after a time; partitions without such a record are left out."""
-        found = self._offsets(partitions, admin_library().OffsetSpec.for_timestamp(timestamp_ms))
-        return {partition: offset for partition, offset in found.items() if offset >= 0}
+        offsets = self._offsets(partitions, admin_library().OffsetSpec.for_timestamp(timestamp_ms))
+        return {partition: offset for partition, offset in offsets.items() if offset >= 0}
 
     def committed(self, partitions: Collection[KafkaTopicPartition]) -> Offsets:
         """Return what the group has committed; partitions without are left out.
@@ -99,10 +99,10 @@ class Lookup:
             names = [name for name in topics if name not in _INTERNAL and matches(name)]
             return frozenset(KafkaTopicPartition(name, number) for name in names for number in topics[name].partitions)
         names = list(selection.topics) or sorted({each.topic for each in selection.partitions})
-        found = frozenset(KafkaTopicPartition(name, number) for name in names for number in self._numbers(name))
+        partitions = frozenset(KafkaTopicPartition(name, number) for name in names for number in self._numbers(name))
         if not selection.partitions:
-            return found
-        missing = selection.partitions - found
+            return partitions
+        missing = selection.partitions - partitions
         if missing:
             wanted = ", ".join(map(str, sorted(missing)))
             raise KafkaClientError(f"there is no partition {wanted}", "correct set_partitions() or add it to the topic")

@@ -129,21 +129,25 @@ class KafkaOffsetsInitializer:
             return lookup.ends(partitions)
         if self._kind is _Kind.TIMESTAMP:
             return {**lookup.ends(partitions), **lookup.at_time(partitions, self._timestamp_ms)}
-        found = {partition: self._offsets[partition] for partition in partitions if partition in self._offsets}
-        others = [partition for partition in partitions if partition not in found]
+        offsets = {partition: self._offsets[partition] for partition in partitions if partition in self._offsets}
+        others = [partition for partition in partitions if partition not in offsets]
         if others:
-            found |= lookup.committed(others)
-        return found if is_stop and len(found) == len(partitions) else self._checked(found, partitions, lookup, is_stop)
+            offsets |= lookup.committed(others)
+        return (
+            offsets
+            if is_stop and len(offsets) == len(partitions)
+            else self._checked(offsets, partitions, lookup, is_stop)
+        )
 
     def _checked(
-        self, found: Offsets, partitions: Collection[KafkaTopicPartition], lookup: OffsetLookup, is_stop: bool
+        self, offsets: Offsets, partitions: Collection[KafkaTopicPartition], lookup: OffsetLookup, is_stop: bool
     ) -> Offsets:
         """Replace offsets that are missing or do not exist, by the strategy."""
         beginnings, ends = lookup.beginnings(partitions), lookup.ends(partitions)
         replacement = {KafkaOffsetResetStrategy.EARLIEST: beginnings, KafkaOffsetResetStrategy.LATEST: ends}
         resolved: Offsets = {}
         for partition in partitions:
-            offset, first, end = found.get(partition), beginnings[partition], ends[partition]
+            offset, first, end = offsets.get(partition), beginnings[partition], ends[partition]
             if offset is not None and (is_stop or first <= offset <= end):
                 resolved[partition] = offset
             elif self._reset in replacement:

@@ -136,8 +136,8 @@ def client_properties(properties: Mapping[str, object]) -> dict[str, str]:
             problem = f"{name} is a property of Kafka's Java client, which librdkafka does not have"
             raise KafkaPropertyError(problem, _REFUSED[name])
         if value is None or callable(value):
-            found = "None" if value is None else "a function"
-            raise KafkaPropertyError(f"the property {name} is {found}, a string is wanted", "remove it")
+            actual = "None" if value is None else "a function"
+            raise KafkaPropertyError(f"the property {name} is {actual}, a string is wanted", "remove it")
         string = str(value).lower() if isinstance(value, bool) else str(value)
         if name == "buffer.memory":  # bytes
             name, string = "queue.buffering.max.kbytes", _kibibytes(string)

@@ -127,21 +127,21 @@ def settings_of(
 
 
 def _number(own: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
-    found = own.get(name, str(default))
+    string = own.get(name, str(default))
     try:
-        number = int(found)
+        number = int(string)
     except ValueError:
         number = least - 1
     if number < least:
-        raise KafkaPropertyError(f"{name} is {found!r}, a number of milliseconds from {least} is wanted", "correct it")
+        raise KafkaPropertyError(f"{name} is {string!r}, a number of milliseconds from {least} is wanted", "correct it")
     return number
 
 
 def _boolean(own: Mapping[str, str], name: str, default: bool) -> bool:
-    found = own.get(name, str(default)).lower()
-    if found not in ("true", "false"):
-        raise KafkaPropertyError(f"{name} is {found!r}, true or false is wanted", "correct it")
-    return found == "true"
+    string = own.get(name, str(default)).lower()
+    if string not in ("true", "false"):
+        raise KafkaPropertyError(f"{name} is {string!r}, true or false is wanted", "correct it")
+    return string == "true"
 
 
 __all__ = ["KafkaSourceSettings", "TopicSelection", "settings_of"]

@@ -158,11 +158,11 @@ class FileReading:
 
     def _paths(self, there: pyarrow.Schema, names: Mapping[str, str]) -> list[str]:
         """Return the paths of the fields that are read of a file."""
-        found = []
+        paths = []
         for current, name in names.items():
             kind = there.field(name).type
-            found += field_paths(name, kind, self.schema.field(current).type, self._renamed(kind))
-        return sorted(found)
+            paths += field_paths(name, kind, self.schema.field(current).type, self._renamed(kind))
+        return sorted(paths)
 
     def _current_name(self, field: pyarrow.Field) -> str:
         """Return the name that a field of a file has in the table."""
@@ -254,8 +254,8 @@ def _cast(column: pyarrow.Array, field: pyarrow.Field, split: DataFileSplit) -> 
     try:
         return pc.cast(column, field.type, safe=not times)  # fractions beyond the declared precision are cut off
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-        found = f"column {field.name!r} of the data file {split.path!r} is {column.type}, {field.type} is wanted"
-        raise LakeError(f"{found} ({error})", "declare the type that the table has") from error
+        problem = f"column {field.name!r} of the data file {split.path!r} is {column.type}, {field.type} is wanted"
+        raise LakeError(f"{problem} ({error})", "declare the type that the table has") from error
 
 
 def _starts(opened: pyarrow.parquet.ParquetFile) -> list[int]:
@@ -268,8 +268,8 @@ def _starts(opened: pyarrow.parquet.ParquetFile) -> list[int]:
 
 
 def _field_id(field: pyarrow.Field) -> int | None:
-    found = (field.metadata or {}).get(b"PARQUET:field_id")
-    return None if found is None else int(found)
+    field_id = (field.metadata or {}).get(b"PARQUET:field_id")
+    return None if field_id is None else int(field_id)
 
 
 __all__ = ["DataFileCursor", "DataFileSplit", "FileReading"]

@@ -66,8 +66,8 @@ def _is_of_store(error: Exception) -> bool:
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("deltalake", "_internal")
 
 
-def _camel_case(found: re.Match[str]) -> str:
-    return "".join(word.title() for word in found[1].split("_"))
+def _camel_case(match: re.Match[str]) -> str:
+    return "".join(word.title() for word in match[1].split("_"))
 
 
 __all__ = ["LakeError", "lake_error", "library", "without_secrets"]

@@ -143,15 +143,15 @@ class LakeEnumerator(SplitEnumerator):
         self._failures = 0
         if answer is None:
             return
-        looked_after, found = answer
+        looked_after, discovery = answer
         if self._has_begun and looked_after != self._position:
             return
         self._has_begun = True
-        self._position, skipped = found.position, self._skipped
-        for split in found.splits:
+        self._position, skipped = discovery.position, self._skipped
+        for split in discovery.splits:
             self._splits.append(replace(split, skipped_commits=split.skipped_commits + skipped))
             skipped = 0
-        self._skipped = skipped + found.skipped
+        self._skipped = skipped + discovery.skipped
         self._assign()
 
     def _assign(self) -> None:

@@ -39,16 +39,16 @@ def divided(
         encoded = transform(data.column(name)).dictionary_encode(null_encoding="encode")
         values.append(encoded.dictionary.to_pylist())
         codes = codes * len(values[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
-    found, first, inverse = numpy.unique(codes, return_index=True, return_inverse=True)
-    if len(found) == 1:
-        yield _values(int(found[0]), values), data
+    unique_codes, first, inverse = numpy.unique(codes, return_index=True, return_inverse=True)
+    if len(unique_codes) == 1:
+        yield _values(int(unique_codes[0]), values), data
         return
     order = numpy.argsort(inverse, kind="stable")
     rows = data.take(pyarrow.array(order))
     ends = numpy.cumsum(numpy.bincount(inverse))
     for group in numpy.argsort(first, kind="stable"):
         start = int(ends[group - 1]) if group else 0
-        yield _values(int(found[group]), values), rows.slice(start, int(ends[group]) - start)
+        yield _values(int(unique_codes[group]), values), rows.slice(start, int(ends[group]) - start)
 
 
 def _values(code: int, values: Sequence[Sequence[UserValue]]) -> PartitionValues:

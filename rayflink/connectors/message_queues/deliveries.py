@@ -42,12 +42,12 @@ class QueueSplit:
 
     Args:
         queue: its name.
-        given: deliveries that this reader has given out, counted from its start.
+        delivery_count: deliveries that this reader has given out, counted from its start.
         ids: of messages that may be delivered again, though they are in the checkpoint.
     """
 
     queue: str
-    given: int = 0
+    delivery_count: int = 0
     ids: tuple[str, ...] = ()
 
     @property
@@ -81,17 +81,17 @@ class DeliveryRun:
         self._kept: Sequence[int] = range(len(deliveries.tags))
         self.messages = deliveries.messages
 
-    def number(self, before: int, kept: Sequence[int] | None = None) -> None:
+    def number(self, before: int, indices: Sequence[int] | None = None) -> None:
         """Set the numbers of the deliveries, which ascend by one.
 
         Args:
             before: number of the last delivery before these.
-            kept: indices of those that were not seen before; None: all.
+            indices: indices of those that were not seen before; None: all.
         """
         self._before = before
-        if kept is not None and len(kept) < len(self._kept):
-            self._kept = kept
-            self.messages = [self.deliveries.messages[index] for index in kept]
+        if indices is not None and len(indices) < len(self._kept):
+            self._kept = indices
+            self.messages = [self.deliveries.messages[index] for index in indices]
 
     def timestamps(self, start: int, stop: int) -> list[int] | None:
         """Return the epoch milliseconds of messages [start, stop); None: there are none."""
@@ -104,8 +104,8 @@ class DeliveryRun:
 
     def split_after(self, count: int) -> QueueSplit:
         """Return the position behind the first `count` messages, and behind what was left out after them."""
-        kept = self._kept
-        behind = kept[count] if count < len(kept) else len(self.deliveries.tags)
+        indices = self._kept
+        behind = indices[count] if count < len(indices) else len(self.deliveries.tags)
         return QueueSplit(self.split_id, self._before + behind)
 
 

@@ -106,12 +106,13 @@ class QueueReader(LogReader[QueueSplit, DeliveryRun]):
         if self._seen is None:
             return list(self._splits.values())
         return [
-            QueueSplit(split.queue, split.given, self._seen.given_out(split.given)) for split in self._splits.values()
+            QueueSplit(split.queue, split.delivery_count, self._seen.given_out(split.delivery_count))
+            for split in self._splits.values()
         ]
 
     def notify_checkpoint_complete(self, checkpoint_id: int, splits: Sequence[QueueSplit]) -> None:
         for split in splits:
-            self._confirm(split.given)
+            self._confirm(split.delivery_count)
 
     def _take(self) -> DeliveryRun | None:
         """Return the next run, numbered, without the messages that were seen before."""
@@ -123,8 +124,8 @@ class QueueReader(LogReader[QueueSplit, DeliveryRun]):
             return None
         self._taken_until_s = run.received_until_s
         before = self._unacknowledged.add(run.connection, run.deliveries.tags)
-        kept = None if self._seen is None else self._seen.take(self._ids_of(run), before)
-        run.number(before, kept)
+        indices = None if self._seen is None else self._seen.take(self._ids_of(run), before)
+        run.number(before, indices)
         self._dropped.inc(len(run.deliveries.tags) - len(run.messages))
         return run
 
@@ -140,7 +141,7 @@ class QueueReader(LogReader[QueueSplit, DeliveryRun]):
     def _advance(self, split: QueueSplit) -> None:
         super()._advance(split)
         if not self._ctx.checkpointing:
-            self._confirm(split.given)
+            self._confirm(split.delivery_count)
 
     def _confirm(self, number: int) -> None:
         """Acknowledge all deliveries up to a number."""

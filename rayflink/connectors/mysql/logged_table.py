@@ -170,9 +170,9 @@ def chunks_of_numbers(column: MySqlColumn, values: pyarrow.Array, bounds: Sequen
     return numbers
 
 
-def columns_changed(table: CapturedTable, found: str) -> MySqlError:
+def columns_changed(table: CapturedTable, change: str) -> MySqlError:
     """Return the error of a table that was altered while the log has no names of columns."""
-    problem = f"table {table.full_name} was altered while changes were read: it {found}, and the log lacks their names"
+    problem = f"table {table.full_name} was altered while changes were read: it {change}, and the log lacks their names"
     return MySqlError(problem, f"set binlog_row_metadata = FULL on the server, and {ANEW}")
 
 

@@ -48,32 +48,32 @@ refused)", 'check that it runs and can be reached from every node, or raise set_
         return error
     names = {base.__name__ for base in type(error).__mro__}
     answer = " ".join(str(error).split())
-    found = f"{doing} failed"
+    failure = f"{doing} failed"
     if names.intersection(_DENIED) or _is_denied(answer):
         remedy = "correct user, password, token or key of the source or sink, or the permissions of that user"
-        return NatsRefusal(f"{found}, as NATS at {place} refuses access: {answer}", remedy)
+        return NatsRefusal(f"{failure}, as NATS at {place} refuses access: {answer}", remedy)
     if names.intersection(_TLS):
         remedy = "call set_tls() where the server wants TLS, with the file of its authority, and not where it does not"
-        return NatsRefusal(f"{found}: no TLS connection to NATS at {place} ({described(error)})", remedy)
+        return NatsRefusal(f"{failure}: no TLS connection to NATS at {place} ({described(error)})", remedy)
     if "MaxPayloadError" in names:
         remedy = "send less in a message, or raise max_payload of the server"
-        return NatsRefusal(f"{found}: a message is greater than NATS at {place} takes", remedy)
+        return NatsRefusal(f"{failure}: a message is greater than NATS at {place} takes", remedy)
     if getattr(error, "err_code", None) == _NO_STREAM:
-        return NatsRefusal(f"{found}: NATS at {place} has no such stream", "create the stream, or correct its name")
+        return NatsRefusal(f"{failure}: NATS at {place} has no such stream", "create the stream, or correct its name")
     if getattr(error, "err_code", None) in _NO_JETSTREAM:
-        problem = f"{found}: the account has no JetStream at {place} ({answer})"
+        problem = f"{failure}: the account has no JetStream at {place} ({answer})"
         return NatsRefusal(problem, "start nats-server with -js, and enable jetstream for the account of this user")
     if "NoRespondersError" in names:
         remedy = "check that the server has JetStream (nats-server -js), and that its cluster has a leader"
-        return NatsOutage(f"{found}: no server answers for JetStream at {place}", remedy)
+        return NatsOutage(f"{failure}: no server answers for JetStream at {place}", remedy)
     if names & {"ServiceUnavailableError"} and "maximum" in answer:
-        problem = f"{found}: a stream of NATS at {place} is full ({answer})"
+        problem = f"{failure}: a stream of NATS at {place} is full ({answer})"
         return NatsOutage(problem, "raise its limits, have it discard old messages, or have its readers acknowledge")
     if names & _OUTAGES or type(error).__name__ == "Error":  # such as "maximum connections exceeded"
         remedy = "check that it runs and can be reached from every node, or raise set_outage_timeout()"
-        return NatsOutage(f"{found}: no service by NATS at {place} ({described(error)})", remedy)
+        return NatsOutage(f"{failure}: no service by NATS at {place} ({described(error)})", remedy)
     remedy = "correct the source or sink, the stream, or the server"
-    return NatsRefusal(f"{found}: NATS at {place} answers {described(error)}", remedy)
+    return NatsRefusal(f"{failure}: NATS at {place} answers {described(error)}", remedy)
 
 
 def _is_denied(answer: str) -> bool:

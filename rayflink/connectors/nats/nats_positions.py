@@ -174,12 +174,12 @@ class NatsSplit:
             MissingStreamMessages: it is another one, or has lost its end.
         """
         if facts.created != self.created:
-            found = f"it was created at {self.created} when it was first read, and at {facts.created} now"
+            difference = f"it was created at {self.created} when it was first read, and at {facts.created} now"
         elif facts.last < self.covered:
-            found = f"it ends at {facts.last}, and was read up to {self.covered}: the server has lost its end"
+            difference = f"it ends at {facts.last}, and was read up to {self.covered}: the server has lost its end"
         else:
             return
-        problem = f"stream {self.stream!r} of NATS at {place} is another one: {found}"
+        problem = f"stream {self.stream!r} of NATS at {place} is another one: {difference}"
         raise MissingStreamMessages(problem, "start the job anew, without its checkpoint, to read this one")
 
 
@@ -242,10 +242,10 @@ def overlap(first: str, second: str) -> bool:
     (True, False, False, True)
     """
     left, right = first.split("."), second.split(".")
-    for one, other in zip(left, right, strict=False):
-        if ">" in (one, other):
+    for left_token, right_token in zip(left, right, strict=False):
+        if ">" in (left_token, right_token):
             return True
-        if one != other and "*" not in (one, other):
+        if left_token != right_token and "*" not in (left_token, right_token):
             return False
     return len(left) == len(right)
 

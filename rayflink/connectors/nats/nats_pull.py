@@ -120,8 +120,8 @@ class StreamPull:
         if len(fields) < 9:
             self._take_status(message.headers or {})
             return
-        at = 4 if len(fields) == 9 else 6  # newer servers add a domain and a hash
-        sequence, number, nanoseconds = map(int, fields[at + 1 : at + 4])
+        position = 4 if len(fields) == 9 else 6  # newer servers add a domain and a hash
+        sequence, number, nanoseconds = map(int, fields[position + 1 : position + 4])
         if self._is_gone or number != self._delivered + 1:  # some were lost on the way
             self._is_gone, self._is_asking = True, False
         else:

@@ -213,10 +213,10 @@ class NatsSourceBuilder(NatsServerBuilder):
         """
         if not filters or not all(filters):
             raise NatsError(f"found subjects {filters!r}, wanted at least one", "write them as 'orders.*'")
-        for index, one in enumerate(filters):
+        for index, subject in enumerate(filters):
             for other in filters[index + 1 :]:
-                if overlap(one, other):
-                    problem = f"a message may be of both {one!r} and {other!r}, and would be read twice"
+                if overlap(subject, other):
+                    problem = f"a message may be of both {subject!r} and {other!r}, and would be read twice"
                     raise NatsError(problem, "give subjects that have no message in common")
         self._settings["subjects"] = filters
         return self

@@ -40,12 +40,12 @@ class CapturedRelation:
         self.table, self._marks = table, marks
         places = {column.name: index for index, column in enumerate(relation.columns)}
         for column in table.columns:
-            found = places.get(column.name)
+            place = places.get(column.name)
             remedy = "start the job anew, without its checkpoint and with the new columns"
-            if found is None:
+            if place is None:
                 problem = f"column {column.name!r} of {table.full_name} was dropped or renamed while changes were read"
                 raise PostgresError(problem, remedy)
-            now = relation.columns[found]
+            now = relation.columns[place]
             if now.type_oid != column.type_oid:
                 problem = f"column {column.name!r} of {table.full_name} is {column.shown_type} no longer"
                 raise PostgresError(problem, remedy)
@@ -107,11 +107,11 @@ class CapturedRelation:
     def _to_changes(self, logged: LoggedChanges[LoggedRows], upserts: bool) -> TableChanges:
         import pyarrow
 
-        table, found = self.table, logged.rows
-        emitted = logged.emitted(upserts, lambda rows: [found.column(place, rows) for place in self._key_places])
+        table, logged_rows = self.table, logged.rows
+        emitted = logged.emitted(upserts, lambda rows: [logged_rows.column(place, rows) for place in self._key_places])
         columns = []
         for column, place in zip(table.columns, self._places, strict=True):
-            strings = found.column(place, emitted.rows).cast(pyarrow.string())
+            strings = logged_rows.column(place, emitted.rows).cast(pyarrow.string())
             columns.append(decoded(column.name, strings, column.kind, column.target))
         batch = pyarrow.RecordBatch.from_arrays(columns, schema=table.arrow_schema)
         return TableChanges(

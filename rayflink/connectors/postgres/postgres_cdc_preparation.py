@@ -145,16 +145,16 @@ class PostgresDatabase(Database[CapturedTable]):
     def _ensure_slot(self, session: Session) -> int:
         """Create the slot where it is missing, and return the position from which the log is to be read."""
         settings = self._settings
-        found = session.run(lambda cursor: find_slot(cursor, settings.slot))
-        if found is None:
+        position = session.run(lambda cursor: find_slot(cursor, settings.slot))
+        if position is None:
             if settings.startup == "committed":
                 problem = f"there is no replication slot {settings.slot!r}, and the job is to start where it stands"
                 raise PostgresError(problem, "create it, or start with StartupOptions.initial() or .latest()")
-            found = self._create_slot(session)
+            position = self._create_slot(session)
             wait_for_older_transactions(session)
         if settings.startup == "latest":
             return session.run(_end_of_log)
-        return found
+        return position
 
     def _create_slot(self, session: Session) -> int:
         slot = self._settings.slot
@@ -225,7 +225,7 @@ def ensure_publication(cursor: psycopg.Cursor[Any], name: str, tables: dict[str,
         remedy = f"run ALTER PUBLICATION \"{name}\" SET (publish = 'insert, update, delete, truncate')"
         raise PostgresError(f"publication {name!r} does not publish insertions, updates and deletions", remedy)
     cursor.execute("SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = %s", (name,))
-    published = {found for (found,) in cursor.fetchall()}
+    published = {full_name for (full_name,) in cursor.fetchall()}
     missing = [table for table in tables if table not in published]
     if missing:
         remedy = f'run ALTER PUBLICATION "{name}" ADD TABLE {", ".join(missing)}, or set another publication.name'

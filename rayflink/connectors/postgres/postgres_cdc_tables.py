@@ -143,8 +143,8 @@ class TableChoice:
                 raise PostgresError(problem, f"write schema.table; the tables there are {there}")
         if not chosen:
             raise PostgresError(f"schema {', '.join(schemas)} has no tables", "create them before the job starts")
-        found = [self._table(cursor, row) for row in chosen]
-        return {table.full_name: table for table in found}
+        tables = [self._table(cursor, row) for row in chosen]
+        return {table.full_name: table for table in tables}
 
     def _matches(self, name: str) -> bool:
         return not self.tables or any(_is_match(pattern, name) for pattern in self.tables)
@@ -166,12 +166,12 @@ class TableChoice:
     def _chunk_key(self, full_name: str, keys: list[CapturedColumn]) -> CapturedColumn | None:
         if self.chunk_key is None:
             return keys[0] if keys else None
-        found = next((column for column in keys if column.name == self.chunk_key), None)
-        if found is None:
+        chunk_key = next((column for column in keys if column.name == self.chunk_key), None)
+        if chunk_key is None:
             problem = f"the chunk key {self.chunk_key!r} is no column of the primary key of {full_name}"
             names = ", ".join(column.name for column in keys) or "nothing: there is no primary key"
             raise PostgresError(problem, f"choose one of {names}")
-        return found
+        return chunk_key
 
     def _wanted(self, full_name: str, columns: list[CapturedColumn]) -> tuple[CapturedColumn, ...]:
         if self.columns is None:
@@ -180,17 +180,17 @@ class TableChoice:
 
     def _check_identity(self, table: CapturedTable) -> None:
         full = f'ALTER TABLE "{table.schema}"."{table.table}" REPLICA IDENTITY FULL'
-        found = f"table {table.full_name} has the replica identity {IDENTITIES[table.identity]}"
+        description = f"table {table.full_name} has the replica identity {IDENTITIES[table.identity]}"
         if table.identity == "f" or not self.needs_log:
             return
         if self.needs_before:
-            problem = f"{found}, so the log lacks the row before an update or a deletion"
+            problem = f"{description}, so the log lacks the row before an update or a deletion"
             remedy = f"run {full}, or set 'changelog-mode' = 'upsert' if the table has a primary key"
             raise PostgresError(problem, remedy)
         if table.identity == "i":
-            raise PostgresError(f"{found}", f"run {full}, or ALTER TABLE ... REPLICA IDENTITY DEFAULT")
+            raise PostgresError(f"{description}", f"run {full}, or ALTER TABLE ... REPLICA IDENTITY DEFAULT")
         if table.identity == "n" or not table.keys:
-            problem = found if table.keys else f"{found} and no primary key"
+            problem = description if table.keys else f"{description} and no primary key"
             raise PostgresError(f"{problem}, so PostgreSQL refuses updates once it is published", f"run {full}")
 
 

@@ -187,7 +187,7 @@ class ColumnRows(Rows):
     def nothing(self) -> HeldColumns:
         return HeldColumns()
 
-    def add(self, held: HeldColumns, batch: Batch) -> None:
+    def add(self, buffer: HeldColumns, batch: Batch) -> None:
         """Collect the rows of a batch.
 
         Raises:
@@ -209,18 +209,18 @@ class ColumnRows(Rows):
                 name = self.tables.columns[number]
                 problem = f"column {name!r} of table {'.'.join(self.tables.target)!r} has no NULL"
                 self._refuse(rows, int(np.argmax(null)), PostgresError(problem, "filter such rows out, or COALESCE"))
-        held.add(rows, deleted)
+        buffer.add(rows, deleted)
 
     def copy(
-        self, cursor: psycopg.Cursor[tuple[object, ...]], into: psycopg.sql.Composed, held: HeldColumns,
+        self, cursor: psycopg.Cursor[tuple[object, ...]], into: psycopg.sql.Composed, buffer: HeldColumns,
         prefix: tuple[str, ...] = (), first: int | None = None,
     ) -> None:  # fmt: skip
         import pyarrow
 
-        *columns, deleted = held.columns()
-        own = [pyarrow.repeat(pyarrow.scalar(value), len(held)) for value in prefix]
+        *columns, deleted = buffer.columns()
+        own = [pyarrow.repeat(pyarrow.scalar(value), len(buffer)) for value in prefix]
         if first is not None:
-            own.append(pyarrow.array(np.arange(first, first + len(held))))
+            own.append(pyarrow.array(np.arange(first, first + len(buffer))))
         own += [deleted] if self.tables.has_deletes else []
         kinds = [*["text"] * len(own), *self._kinds]
         errors = driver().errors

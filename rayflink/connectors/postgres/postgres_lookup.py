@@ -161,8 +161,8 @@ class PostgresLookup(AsyncFunction[UserRecord, UserRecord]):
     def _key(self, record: UserRecord) -> Key:
         if self._key_of is None:
             return self._checked(fields_of(record, self._keys))
-        found = self._key_of(record)
-        return self._checked(found if isinstance(found, tuple) else (found,))
+        key = self._key_of(record)
+        return self._checked(key if isinstance(key, tuple) else (key,))
 
     def _checked(self, key: Key) -> Key:
         if len(key) != len(self._keys):
@@ -243,9 +243,9 @@ class _Lookups:
         """Load the rows of some keys, and answer those who wait for them."""
         self._asked.update(zip(keys, futures, strict=True))
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._load, keys)
-            self._note(keys, found)
-            for future, rows in zip(futures, found, strict=True):
+            results = await asyncio.get_running_loop().run_in_executor(self._pool, self._load, keys)
+            self._note(keys, results)
+            for future, rows in zip(futures, results, strict=True):
                 future.set_result(rows)
         except Exception as error:
             self._failures.inc()
@@ -258,24 +258,24 @@ class _Lookups:
 
     def _load(self, keys: list[Key]) -> list[list[Row]]:
         start = time.monotonic()
-        found = self._loader.load(keys)
+        results = self._loader.load(keys)
         self._latest_ms = round((time.monotonic() - start) * 1000)
-        return found
+        return results
 
     def _noted(self, keys: list[Key], load: Callable[[list[Key]], list[list[Row]]]) -> list[list[Row]]:
         try:
-            found = load(keys)
+            results = load(keys)
         except PostgresError:
             self._failures.inc()
             raise
-        self._note(keys, found)
-        return found
+        self._note(keys, results)
+        return results
 
-    def _note(self, keys: list[Key], found: list[list[Row]]) -> None:
+    def _note(self, keys: list[Key], results: list[list[Row]]) -> None:
         self._queries.inc()
         self._loads.inc(len(keys))
         if self._cache is not None:
-            for key, rows in zip(keys, found, strict=True):
+            for key, rows in zip(keys, results, strict=True):
                 self._cache.put(key, rows)
 
 
@@ -319,10 +319,10 @@ class _Loader:
             problem = f"lookup in {self._table!r} by {', '.join(self._keys)}: {' '.join(str(error).split())}"
             remedy = "give keys of the types of these columns, and start the job again if the table was altered"
             raise PostgresError(problem, remedy) from error
-        found: list[list[Row]] = [[] for _ in keys]
+        results: list[list[Row]] = [[] for _ in keys]
         for place, *values in answer:
-            found[int(str(place)) - 1].append(shape(*values))
-        return found
+            results[int(str(place)) - 1].append(shape(*values))
+        return results
 
     def close(self) -> None:
         """Close the connections that no thread uses; the others are closed when their query has ended."""

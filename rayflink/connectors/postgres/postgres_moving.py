@@ -73,21 +73,21 @@ class Mover(Committer):
             text += "AND subtask = %s AND number < %s AND committed_at IS NULL ORDER BY number"
             earlier = tables.statement(text)
             own = (chunk.job_id, chunk.operator_id, chunk.subtask, chunk.number)
-            found = self._session.run(lambda cursor: cursor.execute(earlier, own).fetchall(), _AT_ONCE)
-            for before, rows, number, staging in found:
+            entries = self._session.run(lambda cursor: cursor.execute(earlier, own).fetchall(), _AT_ONCE)
+            for before, rows, number, staging in entries:
                 there = replace(tables, staging=staging)
                 self._move(replace(chunk, id=str(before), tables=there, rows=rows, number=number))
         return self._move(chunk)
 
     def _move(self, chunk: Chunk) -> bool:
-        found = self._session.run(lambda cursor: _moved(cursor, chunk), _AT_ONCE)
-        if found is None and time.time() - chunk.staged_s < KEPT_S:
+        outcome = self._session.run(lambda cursor: _moved(cursor, chunk), _AT_ONCE)
+        if outcome is None and time.time() - chunk.staged_s < KEPT_S:
             ledger = f"{chunk.tables.schema}.rayflink_ledger"
             problem = f"{chunk.rows} staged rows, chunk {chunk.id}, are not in the ledger {ledger!r}"
             raise PostgresError(problem, "they were discarded, or this is another database; restore another checkpoint")
-        if found is None:
+        if outcome is None:
             log.warning("chunk %s is no longer in the ledger: it was committed long ago", chunk.id)
-        return bool(found)
+        return bool(outcome)
 
     def _prune(self, chunk: Chunk) -> None:
         """Remove the records of old commits from time to time."""

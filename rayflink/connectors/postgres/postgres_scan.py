@@ -183,11 +183,11 @@ class ScanDatabase(Database[ScannedTable]):
     def prepare(self) -> Prepared[ScannedTable]:
         session = Session(self._settings.reading_dsn)
         try:
-            found = session.run(self._find)
-            chunks = session.run(partial(self._divide, found=found))
+            facts = session.run(self._find)
+            chunks = session.run(partial(self._divide, facts=facts))
         finally:
             session.close()
-        known = replace(found.scanned, by_blocks=found.by_blocks)
+        known = replace(facts.scanned, by_blocks=facts.by_blocks)
         if len(chunks) > 1 and self._settings.is_consistent:
             known = replace(known, snapshot=self._export())
         return Prepared({known.table.full_name: known}, tuple(chunks), 0)
@@ -274,10 +274,10 @@ class ScanDatabase(Database[ScannedTable]):
             problem = f"the condition {where!r} on {table.full_name}: {' '.join(str(error).split())}"
             raise PostgresError(problem, "correct it; it is what stands behind WHERE") from error
 
-    def _divide(self, cursor: psycopg.Cursor[tuple[object, ...]], found: _Found) -> list[Chunk]:
-        scanned, settings = found.scanned, self._settings
+    def _divide(self, cursor: psycopg.Cursor[tuple[object, ...]], facts: _Found) -> list[Chunk]:
+        scanned, settings = facts.scanned, self._settings
         table, name = scanned.table, scanned.table.full_name
-        rows = settings.fetch_size or chunk_rows(table.rows, found.size)
+        rows = settings.fetch_size or chunk_rows(table.rows, facts.size)
         partitions = settings.partitions
         is_short = scanned.limit is not None and scanned.limit <= rows
         if partitions is not None and partitions.lower is not None:
@@ -285,9 +285,9 @@ class ScanDatabase(Database[ScannedTable]):
             return _between(cursor, table, partitions, 1 if is_short else number)
         if is_short:
             return chunks_between(name, [])
-        if found.by_blocks:
-            blocks = max(1, found.size // _BLOCK_BYTES)
-            number = max(1, -(-table.rows // rows) if table.rows > 0 else -(-found.size // CHUNK_BYTES))
+        if facts.by_blocks:
+            blocks = max(1, facts.size // _BLOCK_BYTES)
+            number = max(1, -(-table.rows // rows) if table.rows > 0 else -(-facts.size // CHUNK_BYTES))
             step = max(1, -(-blocks // number))
             return chunks_between(name, map(str, range(step, blocks, step)))
         if partitions is not None:
@@ -342,7 +342,7 @@ def _between(
     stride = "ceil({0} + ({1} - {0} + 1) * i / {2})" if key.kind in _WHOLE else "{0} + ({1} - {0}) * i / {2}"
     query = sql.SQL(f"SELECT DISTINCT ({stride})::{kind} AS bound FROM generate_series(1, {{2}} - 1) i ORDER BY bound")
     try:
-        found = cursor.execute(query.format(low, high, sql.Literal(number))).fetchall()
+        bounds = cursor.execute(query.format(low, high, sql.Literal(number))).fetchall()
         (is_empty,) = cursor.execute(sql.SQL("SELECT {} > {}").format(low, high)).fetchone() or (False,)
     except (driver().errors.DataError, driver().errors.ProgrammingError) as error:
         problem = f"the bounds {partitions.lower} and {partitions.upper} of partition column {key.name!r}"
@@ -351,7 +351,7 @@ def _between(
     if is_empty:
         problem = f"the lower bound {partitions.lower} of {key.name!r} is above the upper one, {partitions.upper}"
         raise PostgresError(problem, "exchange them")
-    return chunks_between(table.full_name, [str(bound) for (bound,) in found])
+    return chunks_between(table.full_name, [str(bound) for (bound,) in bounds])
 
 
 class ScanTables(Tables[ScannedTable]):

@@ -53,10 +53,10 @@ class PostgresSink(TwoPhaseCommittingSink):
         exactly_once: bool = True,
     ) -> None:
         place_of(dsn)
-        for what, given in (("columns", columns), ("keys", keys)):
-            if isinstance(given, str):
-                raise TypeError(f"{what} is a list of names, found {given!r}; write [{given!r}]")
-            for name in given or ():
+        for what, names in (("columns", columns), ("keys", keys)):
+            if isinstance(names, str):
+                raise TypeError(f"{what} is a list of names, found {names!r}; write [{names!r}]")
+            for name in names or ():
                 ensure_name(name, "column")
         parts_of(table)
         self._dsn, self._table, self._values = dsn, table, values

@@ -76,17 +76,17 @@ class Tables:
         """
         from psycopg import sql
 
-        of = partial(identifier, has_parameters="%s" in text)
+        quote = partial(identifier, has_parameters="%s" in text)
         comma = sql.SQL(", ")
         names = {
-            "target": of(*self.target),
-            "staging": of(self.schema, self.staging),
-            "ledger": of(self.schema, LEDGER),
-            "columns": comma.join(map(of, self.columns)),
-            "keys": comma.join(map(of, self.keys)),
-            "chunk": of(CHUNK),
-            "row": of(ROW),
-            "deleted": of(DELETED),
+            "target": quote(*self.target),
+            "staging": quote(self.schema, self.staging),
+            "ledger": quote(self.schema, LEDGER),
+            "columns": comma.join(map(quote, self.columns)),
+            "keys": comma.join(map(quote, self.keys)),
+            "chunk": quote(CHUNK),
+            "row": quote(ROW),
+            "deleted": quote(DELETED),
         }
         return sql.SQL(text).format(**names, **more)
 
@@ -166,11 +166,11 @@ def parts_of(table: str) -> tuple[str, ...]:
     Raises:
         PostgresError: it is no name.
     """
-    found = re.fullmatch(rf"({_PART})(?:\.({_PART}))?", table, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(rf"({_PART})(?:\.({_PART}))?", table, re.DOTALL)
+    if match is None:
         remedy = 'give "table" or "schema.table"; parts with points stand in double quotes, as in \'sales."a.b"\''
         raise PostgresError(f"{table!r} is no name of a table", remedy)
-    parts = tuple(part[1:-1].replace('""', '"') if part[0] == '"' else part for part in found.groups() if part)
+    parts = tuple(part[1:-1].replace('""', '"') if part[0] == '"' else part for part in match.groups() if part)
     for part in parts:
         ensure_name(part, "table")
     return parts
@@ -183,7 +183,7 @@ def ensure_name(name: str, what: str) -> None:
         what: kind of thing that it names.
     """
     size = len(name.encode("utf-8", "surrogatepass"))
-    if not name or "\0" in name or any("\ud800" <= one <= "\udfff" for one in name):
+    if not name or "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
         raise PostgresError(f"{name!r} is no name of a {what}", "give one that PostgreSQL can have")
     if size > LONGEST:
         problem = f"the name {name!r} of a {what} has {size} bytes, and PostgreSQL would cut it to {LONGEST}"
@@ -213,11 +213,11 @@ def tables_of(
     from psycopg import sql
 
     name = sql.Identifier(*parts_of(table)).as_string(cursor)
-    found = cursor.execute(_COLUMNS, (name,)).fetchall()
-    if not found:
+    column_rows = cursor.execute(_COLUMNS, (name,)).fetchall()
+    if not column_rows:
         raise missing_table(cursor, table)
-    target, types = found[0][:2], {row[2]: (row[3], row[5]) for row in found}
-    chosen = tuple(columns or (row[2] for row in found if not row[4]))
+    target, types = column_rows[0][:2], {row[2]: (row[3], row[5]) for row in column_rows}
+    chosen = tuple(columns or (row[2] for row in column_rows if not row[4]))
     if missing := [column for column in (*chosen, *keys) if column not in types]:
         names = ", ".join(types)
         raise PostgresError(f"column {missing[0]!r} is not in table {table!r}, which has {names}", "correct columns=")
@@ -239,8 +239,8 @@ def tables_of(
 def missing_table(cursor: psycopg.Cursor[tuple[object, ...]], table: str) -> PostgresError:
     """Return the error of a table that is not there; names some that are."""
     there = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))")
-    found = sorted(str(row[0]) for row in there if not str(row[0]).startswith("rayflink_"))
-    names = ", ".join(found[:20]) or "no table"
+    tables = sorted(str(row[0]) for row in there if not str(row[0]).startswith("rayflink_"))
+    names = ", ".join(tables[:20]) or "no table"
     return PostgresError(f"table {table!r} is not there, found {names}", "create it, or correct the name")
 
 
@@ -286,7 +286,7 @@ def delete_staged(cursor: psycopg.Cursor[Any], schema: str, chunks: Sequence[tup
 
     for staging in {staging for _, staging in chunks}:
         text = sql.SQL("DELETE FROM {} WHERE {} = ANY(%s)")
-        ids = [chunk for chunk, of in chunks if of == staging]
+        ids = [chunk for chunk, table in chunks if table == staging]
         name = identifier(schema, staging, has_parameters=True)
         cursor.execute(text.format(name, identifier(CHUNK)), (ids,))
 

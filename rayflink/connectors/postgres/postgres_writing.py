@@ -76,19 +76,19 @@ class Rows:
             UnwritableRecord: it has not those that are wanted.
         """
         try:
-            found = self._of(record)
+            values = self._of(record)
         except Exception as error:
             raise UnwritableRecord(shorten(record)) from error
-        if len(found) != len(self._columns):
+        if len(values) != len(self._columns):
             wanted = f"{len(self._columns)} for columns {', '.join(self._columns)}"
-            refusal = PostgresError(f"found {len(found)} values, wanted {wanted}", "give columns=, values= or a map()")
+            refusal = PostgresError(f"found {len(values)} values, wanted {wanted}", "give columns=, values= or a map()")
             raise UnwritableRecord(shorten(record)) from refusal
-        for at, key in self._keys:
-            if found[at] is None:
+        for index, key in self._keys:
+            if values[index] is None:
                 problem = f"key {key!r} is NULL, which equals nothing, so the row would replace none and be added again"
                 refusal = PostgresError(problem, "filter such records out, or give them a value there")
                 raise UnwritableRecord(shorten(record)) from refusal
-        return found
+        return values
 
     def _of(self, record: UserRecord) -> tuple[Any, ...]:
         if self._values is not None:
@@ -100,34 +100,34 @@ class Rows:
         return []
 
     def copy(
-        self, cursor: psycopg.Cursor[Any], into: psycopg.sql.Composed, held: Any, prefix: tuple[str, ...] = (),
+        self, cursor: psycopg.Cursor[Any], into: psycopg.sql.Composed, buffer: Any, prefix: tuple[str, ...] = (),
         first: int | None = None,
     ) -> None:
         """Send rows to a table in one go.
 
         Args:
             into: the COPY statement.
-            held: the rows, see `nothing`.
+            buffer: the rows, see `nothing`.
             prefix: values of the first columns, the same in each row.
             first: the number of the first row, which is the next column; None: rows have no numbers.
 
         Raises:
             UnwritableRecord: one of them does not fit.
         """
-        rows, extra = held, len(prefix) + (first is not None)
+        rows, extra = buffer, len(prefix) + (first is not None)
         if first is not None:
-            rows = [(*prefix, number, *row) for number, row in enumerate(held, first)]
-        errors, at = driver().errors, -1
+            rows = [(*prefix, number, *row) for number, row in enumerate(buffer, first)]
+        errors, index = driver().errors, -1
         wrong = (errors.DataError, errors.IntegrityError, errors.ProgrammingError, ValueError, TypeError, OverflowError)
         try:
             with cursor.copy(into) as copy:
-                for at, row in enumerate(rows):  # noqa: B007 - read where it fails
+                for index, row in enumerate(rows):  # noqa: B007 - read where it fails
                     copy.write_row(row)
         except wrong as error:
             line, refusal = refused_line(error, self.tables)
             if line is None and _is_servers(error):
                 raise
-            row = rows[at if line is None else line - 1][extra:]
+            row = rows[index if line is None else line - 1][extra:]
             refusal.__cause__ = error
             raise UnwritableRecord(shorten(row)) from refusal
 
@@ -204,10 +204,10 @@ class DirectWriter(SinkWriter):
         self._session.close()
 
     def _send(self) -> None:
-        held = self._held
-        self._session.run(lambda cursor: self._insert(cursor, held), self.pauses_s)
+        rows = self._held
+        self._session.run(lambda cursor: self._insert(cursor, rows), self.pauses_s)
         self._held, self._due_ms = self._rows.nothing(), None
-        self._sent.inc(len(held))
+        self._sent.inc(len(rows))
 
     def _insert(self, cursor: psycopg.Cursor[Any], rows: Any) -> None:
         tables = self._rows.tables
@@ -284,11 +284,11 @@ class Stager(DirectWriter):
             text += "(%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
             cursor.execute(tables.statement(text), (*own, ".".join(tables.target)))
         known = tables.statement("SELECT row_count FROM {ledger} WHERE chunk = %s FOR UPDATE")
-        found = cursor.execute(known, (chunk.id,)).fetchone()
-        if found is None:
+        row = cursor.execute(known, (chunk.id,)).fetchone()
+        if row is None:
             problem = f"chunk {chunk.id} of subtask {chunk.subtask} is no longer in the ledger"
             raise PostgresError(problem, "a newer attempt of the job has taken over, or its rows were discarded")
-        if found[0] == staged:
+        if row[0] == staged:
             return  # the connection was lost after the commit of this very transaction
         self._rows.copy(cursor, tables.copy_to_staging(), rows, (chunk.id,), chunk.rows)
         count = tables.statement("UPDATE {ledger} SET row_count = %s WHERE chunk = %s")

@@ -87,8 +87,8 @@ class ReplicationConnection:
         if size == 0:
             return None
         result = connection.get_result()
-        found = result.error_message.decode(errors="replace") if result is not None else ""
-        raise self._explained(_state(result), found or "the server has ended the connection")
+        message = result.error_message.decode(errors="replace") if result is not None else ""
+        raise self._explained(_state(result), message or "the server has ended the connection")
 
     def wait(self, seconds: float) -> bool:
         """Wait until something arrives; return whether it has."""
@@ -142,12 +142,12 @@ class ReplicationConnection:
             if result.status == driver().pq.ExecStatus.COPY_BOTH:
                 connection.nonblocking = 1
                 return connection
-            state, found = _state(result), result.error_message.decode(errors="replace")
+            state, message = _state(result), result.error_message.decode(errors="replace")
             connection.finish()
             if state != _IN_USE:
-                raise self._explained(state, found)
+                raise self._explained(state, message)
             if time.monotonic() > deadline_s:
-                problem = f"replication slot {self._settings.slot!r} has another reader: {_line(found)}"
+                problem = f"replication slot {self._settings.slot!r} has another reader: {_line(message)}"
                 raise PostgresError(problem, "end the other job, or set another slot.name for this one")
             time.sleep(0.2)
 
@@ -162,8 +162,8 @@ class ReplicationConnection:
             raise ConnectionLost(f"no replication connection: {problem}")
         return connection
 
-    def _explained(self, state: str, found: str) -> Exception:
-        line = _line(found)
+    def _explained(self, state: str, message: str) -> Exception:
+        line = _line(message)
         if state == _NO_SUCH_SLOT and "slot" in line:
             return slot_is_gone(self._settings.slot)
         if state == _NO_SUCH_SLOT and "publication" in line:
@@ -179,8 +179,8 @@ class ReplicationConnection:
 def _state(result: PGresult | None) -> str:
     if result is None:
         return ""
-    found = result.error_field(driver().pq.DiagnosticField.SQLSTATE)
-    return "" if found is None else found.decode()
+    code = result.error_field(driver().pq.DiagnosticField.SQLSTATE)
+    return "" if code is None else code.decode()
 
 
 def _quoted(name: str) -> str:

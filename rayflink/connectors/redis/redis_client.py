@@ -87,8 +87,8 @@ class RedisServer:
     outage_timeout_ms: int = OUTAGE_TIMEOUT_MS
 
     def __post_init__(self) -> None:
-        found = self._settings()
-        refused = [name for name in _RESERVED if name in found and name != "connection_class"]
+        settings = self._settings()
+        refused = [name for name in _RESERVED if name in settings and name != "connection_class"]
         if refused:
             raise RedisError(f"the URL of Redis at {self.place} sets {refused[0]}", "remove it: the connector sets it")
 

@@ -87,8 +87,8 @@ class FieldSchema(DeserializationSchema):
     def _value(self, message: RawEntry) -> bytes:
         names = message.pairs[::2]
         if self._key not in names:
-            found = b", ".join(names).decode("utf-8", "replace")
-            raise ValueError(f"the entry has no field {self._name!r}, found {found}")
+            fields = b", ".join(names).decode("utf-8", "replace")
+            raise ValueError(f"the entry has no field {self._name!r}, found {fields}")
         last = len(names) - 1 - list(reversed(names)).index(self._key)
         return message.pairs[2 * last + 1]
 

@@ -39,24 +39,24 @@ def failure_of(error: Exception, doing: str, place: str) -> RedisError:
     """
     names = {base.__name__ for base in type(error).__mro__}
     answer = " ".join(str(error).split())
-    found = f"{doing} failed"
+    failure = f"{doing} failed"
     if names & {"AuthenticationError", "AuthorizationError", "NoPermissionError"} or answer.startswith(_DENIED):
         remedy = "correct user, password and permissions in the URL (redis://user:password@host:6379/0)"
         remedy += " and in Redis' ACL"
-        return RedisRefusal(f"{found}, as Redis at {place} refuses access: {answer}", remedy)
+        return RedisRefusal(f"{failure}, as Redis at {place} refuses access: {answer}", remedy)
     if answer.startswith("WRONGTYPE") or "WRONGTYPE" in answer:
-        problem = f"{found}: the key in Redis at {place} is no stream ({answer})"
+        problem = f"{failure}: the key in Redis at {place} is no stream ({answer})"
         return RedisRefusal(problem, "give the key of a stream, or another key")
     if names & {"MovedError", "AskError"} or answer.startswith(("MOVED", "ASK ", "CROSSSLOT")):
-        problem = f"{found}: Redis at {place} is a node of a cluster, and the key is on another ({answer})"
+        problem = f"{failure}: Redis at {place} is a node of a cluster, and the key is on another ({answer})"
         return RedisRefusal(problem, "give the URL of the node that has the stream, or of a proxy for the cluster")
     if "OutOfMemoryError" in names or answer.startswith("OOM"):
-        problem = f"{found}: Redis at {place} has reached its memory limit ({answer})"
+        problem = f"{failure}: Redis at {place} has reached its memory limit ({answer})"
         return RedisOutage(problem, "raise maxmemory, or trim streams, as with set_max_length() on the sink")
     if names & {"ConnectionError", "TimeoutError", "OSError", "ReadOnlyError"} or answer.startswith(_OUTAGES):
         remedy = "check that it runs and can be reached from every node, or raise set_outage_timeout()"
-        return RedisOutage(f"{found}: no service by Redis at {place} ({described(error)})", remedy)
-    return RedisError(f"{found}: Redis at {place} answers {answer!r}", "correct the source or sink, or the server")
+        return RedisOutage(f"{failure}: no service by Redis at {place} ({described(error)})", remedy)
+    return RedisError(f"{failure}: Redis at {place} answers {answer!r}", "correct the source or sink, or the server")
 
 
 __all__ = ["MissingEntries", "RedisError", "RedisOutage", "RedisRefusal", "failure_of"]

@@ -137,8 +137,8 @@ class RedisFetcher:
         answers = self._ask(client, splits)
         has_read = False
         for number, split in enumerate(splits):
-            facts, found = answers[2 * number : 2 * number + 2]
-            run = self._as_run(split, facts, found)
+            facts, answer = answers[2 * number : 2 * number + 2]
+            run = self._as_run(split, facts, answer)
             has_read = has_read or bool(run.messages)
             with self._lock:
                 if split.stream not in self._splits:
@@ -162,16 +162,16 @@ class RedisFetcher:
         except Exception as error:  # of the client library, or of the socket
             raise failure_of(error, f"reading stream {names}", self._server.place) from error
 
-    def _as_run(self, split: RedisStreamSplit, facts: object, found: object) -> RedisRun:
+    def _as_run(self, split: RedisStreamSplit, facts: object, answer: object) -> RedisRun:
         """Return the entries of an answer, behind a position from which no entry is missing."""
         doing = f"reading stream {split.stream!r}"
-        if isinstance(found, Exception):
-            raise failure_of(found, doing, self._server.place)
+        if isinstance(answer, Exception):
+            raise failure_of(answer, doing, self._server.place)
         if isinstance(facts, Exception) and "no such key" not in str(facts):
             raise failure_of(facts, doing, self._server.place)
         info = StreamInfo() if isinstance(facts, Exception) else StreamInfo.of_answer(facts)  # type: ignore[arg-type]
         self._check(split, info)
-        entries = [RawEntry(split.stream, id_of(entry), pairs) for entry, pairs in found if pairs]  # type: ignore[attr-defined]
+        entries = [RawEntry(split.stream, id_of(entry), pairs) for entry, pairs in answer if pairs]  # type: ignore[attr-defined]
         counted = info.counted(split)
         if not entries and split.stopping_id is not None:  # the stream has nothing more up to the end
             counted = replace(counted, last_id=split.stopping_id)

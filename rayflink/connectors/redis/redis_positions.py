@@ -189,8 +189,8 @@ class StreamInfo:
         facts = dict(zip(answer[::2], answer[1::2], strict=True))
 
         def entry_id(name: bytes) -> EntryId:
-            found = facts.get(name, b"0-0")
-            return id_of(found) if isinstance(found, bytes) else FIRST
+            value = facts.get(name, b"0-0")
+            return id_of(value) if isinstance(value, bytes) else FIRST
 
         added, length = facts.get(b"entries-added"), facts.get(b"length")
         return StreamInfo(
