@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -62,7 +63,16 @@ class Import:
 
 @cache
 def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    """Parse a file; no garbage collection of a later test looks at the trees, which have millions of nodes."""
+    _collect_first()
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    gc.freeze()
+    return tree
+
+
+@cache
+def _collect_first() -> None:
+    gc.collect()
 
 
 @cache

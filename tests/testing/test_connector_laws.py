@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -44,6 +45,7 @@ from rayflink.datastream.connectors.file_system import (
 )
 from rayflink.testing import SinkSubject, SourceSubject, check_sink, check_source
 from rayflink.testing.connector_laws.crash_points import GLOBAL_SINK_PLACES, CrashPoints
+from rayflink.testing.connector_laws.crashing_job import quick_collections
 
 
 @dataclass
@@ -178,6 +180,18 @@ def test_places_before_and_after_combine_are_passed(monkeypatch: pytest.MonkeyPa
 
     check_sink(Global, seeds=range(1), records=60)
     assert passed == {*GLOBAL_SINK_PLACES}
+
+
+@pytest.mark.parametrize("frozen", [0, 5])
+def test_collections_look_at_what_a_check_has_made_alone(frozen: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    for name in ("collect", "freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, lambda name=name: calls.append(name))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: frozen)
+    with pytest.raises(AssertionError, match="a law is broken"), quick_collections():
+        assert calls == ["collect", "freeze"], "garbage of before is not frozen"
+        raise AssertionError("a law is broken")
+    assert calls[2:] == ([] if frozen else ["unfreeze"]), "what the program froze stays frozen"
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from .crash_points import (
     CrashPoints,
     crashing_sink,
 )
-from .crashing_job import CrashingJob
+from .crashing_job import CrashingJob, quick_collections
 from .subjects import SinkSubject, SourceSubject, Subject
 
 __tracebackhide__ = True  # pytest shows the line of the test instead
@@ -61,8 +61,9 @@ def check_sink(subject: Callable[[], SinkSubject], seeds: Iterable[int] = range(
     Raises:
         AssertionError: the promise is broken, or the job fails for good; names the seed and the happenings.
     """
-    for seed in seeds:
-        _check_one_sink(subject(), seed, records)
+    with quick_collections():
+        for seed in seeds:
+            _check_one_sink(subject(), seed, records)
 
 
 def check_source(subject: Callable[[], SourceSubject], seeds: Iterable[int] = range(5), records: int = RECORDS) -> None:
@@ -80,8 +81,9 @@ def check_source(subject: Callable[[], SourceSubject], seeds: Iterable[int] = ra
     Raises:
         AssertionError: the promise is broken, or the job fails for good; names the seed and the happenings.
     """
-    for seed in seeds:
-        _check_one_source(subject(), seed, records)
+    with quick_collections():
+        for seed in seeds:
+            _check_one_source(subject(), seed, records)
 
 
 def _check_one_sink(subject: SinkSubject, seed: int, records: int) -> None:
