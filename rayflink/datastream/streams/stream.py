@@ -548,8 +548,7 @@ class DataStream(Redistribution[Record], WindowsOfAll[Record], Generic[Record]):
 
     def _sink(self, name: str, factory: Factory) -> DataStreamSink:
         factory()
-        label = name if name.startswith("Sink: ") else f"Sink: {name}"
-        step = graph.Sink(self._transformation, factory, name=label)
+        step = graph.Sink(self._transformation, factory, name=name)
         self._env.add(step)
         return DataStreamSink(self._env, step)
 

@@ -61,6 +61,15 @@ def test_a_filter_on_one_side_goes_below_the_join_as_far_as_outer_joins_allow(t_
     assert below(plan) == (above, left, right)
 
 
+@pytest.mark.parametrize(
+    ("join", "nullable"),
+    [("JOIN", (False, False)), ("LEFT JOIN", (False, True)), ("RIGHT JOIN", (True, False)), ("FULL JOIN", (True, True))],
+)
+def test_columns_of_a_side_that_may_be_missing_may_be_null(t_env, join, nullable):
+    joined = t_env.sql_query(f"SELECT x.n, y.n FROM (VALUES (1)) AS x(n) {join} (VALUES (1)) AS y(n) ON x.n = y.n")
+    assert tuple(attribute.type.is_nullable for attribute in joined._plan.schema) == nullable
+
+
 @pytest.mark.spec("R11")
 def test_a_filter_on_both_sides_goes_below_neither_and_joins_the_condition(t_env):
     both = "SELECT empno FROM emp JOIN dept ON emp.deptno = dept.deptno WHERE sal > CHAR_LENGTH(dname) AND sal > 5"
