@@ -315,10 +315,8 @@ class Project(_OnOne, _OfEachRow):
 
     def describe_columns(self) -> list[str]:
         """Return its columns, as plans show them."""
-        pairs = zip(self.exprs, self.schema, strict=True)
-        return [
-            str(expr) if str(expr) == attribute.name else f"{expr} AS {attribute.name}" for expr, attribute in pairs
-        ]
+        pairs = zip(self.exprs, self.names, strict=True)
+        return [str(expr) if str(expr) == name else f"{expr} AS {name}" for expr, name in pairs]
 
     def explain_line(self) -> str:
         return f"Project(select=[{', '.join(self.describe_columns())}])"
