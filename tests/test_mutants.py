@@ -9,6 +9,7 @@ import pytest
 
 from tests.mutants.mutations import mutated, mutations_of
 from tests.mutants.named import NAMED
+from tests.mutants.other_tests import files_about
 from tests.mutants.report import Outcome, written
 from tests.mutants.sampling import Run, candidates, drawn
 from tests.mutants.trial import Change, Verdict, module_name, put_in_place
@@ -111,6 +112,21 @@ def test_rows_are_drawn_by_seed():
     assert drawn(rows, 100, seed=3) == sorted(rows)
 
 
+def test_other_tests_are_those_of_the_modules_name_then_those_that_import_it_then_those_of_its_folder():
+    texts = {
+        "tests/state/test_apart.py": "",
+        "tests/state/keys/test_beside.py": "",
+        "tests/state/keys/test_key_groups.py": "",
+        "tests/state/test_imports.py": "from rayflink.state.keys.key_groups import key_group",
+        "tests/state/test_imports_too.py": "from rayflink.state.keys import key_groups",
+        "tests/state/test_imports_another.py": "from rayflink.state.keys import key_hash",
+    }
+    assert files_about("state/keys/key_groups.py", texts) == (
+        "tests/state/keys/test_key_groups.py", "tests/state/test_imports.py", "tests/state/test_imports_too.py",
+        "tests/state/keys/test_beside.py",
+    )  # fmt: skip
+
+
 def test_the_report_names_what_nobody_noticed():
     def outcome(row: str, what: str, verdict: Verdict) -> Outcome:
         return Outcome(row, what, ("tests/test_a.py::test_b",), verdict)
@@ -118,15 +134,17 @@ def test_the_report_names_what_nobody_noticed():
     by_row = {
         "N12": [outcome("N12", "a | b", Verdict.SURVIVED), outcome("N12", "c", Verdict.NOT_TRIED)],
         "N13": [outcome("N13", "d", Verdict.FAILED), outcome("N13", "e", Verdict.SURVIVED)],
+        "N15": [outcome("N15", "g", Verdict.ELSEWHERE)],
         "N14": [],
     }
     text = written(7, [outcome("V20", "f", Verdict.NOT_TRIED)], by_row)
-    assert "rows drawn: 3; with changes that could be tried: 2" in text
+    assert "rows drawn: 4; with changes that could be tried: 3" in text
     assert (
-        "1 a test failed, 0 a test did not end, 2 all tests passed, 1 the change cannot be put in place, of 4" in text
-    )
-    assert "rows of which no change was noticed: N12" in text
+        "1 a test failed, 0 a test did not end, 1 another test failed, 2 all tests passed, "
+        "1 the change cannot be put in place, of 5"
+    ) in text
+    assert "rows of which no change was noticed: N12, N15" in text
     assert "or run no line that can change): N14" in text
     assert [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| N") or line.startswith("| V")] == [
-        "f", "a \\| b", "e",
+        "f", "a \\| b", "e", "g",
     ]  # fmt: skip

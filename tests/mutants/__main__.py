@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.mutants.named import NAMED, Named
+from tests.mutants.other_tests import files_about, sources
 from tests.mutants.report import Outcome, written
 from tests.mutants.sampling import Candidate, Run, candidates, drawn, tests_of_rows
 from tests.mutants.tracing import ROOT
-from tests.mutants.trial import Trials, Verdict, imported
+from tests.mutants.trial import FAST, Trials, Verdict, imported
 from tests.spec.spec_claims import Claim, collect_claims
 
 
@@ -26,6 +27,9 @@ def parser() -> argparse.ArgumentParser:
         "--rows", type=int, default=100, help="number of rows drawn; default 100; 0: named changes only"
     )
     options.add_argument("--each", type=int, default=4, help="changes of a row, at most; default 4")
+    options.add_argument(
+        "--others", action="store_true", help="try what no test of a row notices with other fast tests about the module"
+    )
     options.add_argument("--only", nargs="*", default=[], metavar="ROW", help="these rows, and none drawn")
     options.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.md", help="the report")
     return options
@@ -52,9 +56,14 @@ def outcome_of_named(named: Named, claims: Iterable[Claim], trials: Trials) -> O
     return shown(Outcome(named.row, f"{named.path}: {named.what}", tests, verdict))
 
 
-def outcome_of(row: str, candidate: Candidate, trials: Trials) -> Outcome:
-    """What becomes of a change of a row, by the tests that run its line."""
-    return shown(Outcome(row, str(candidate), candidate.tests, trials.verdict(candidate.tests, candidate.change())))
+def outcome_of(row: str, candidate: Candidate, trials: Trials, asks_others: bool) -> Outcome:
+    """What becomes of a change of a row, by the tests that run its line; then by others, if they are asked."""
+    verdict = trials.verdict(candidate.tests, candidate.change())
+    if verdict is Verdict.SURVIVED and asks_others:
+        others = files_about(candidate.path, sources())
+        if imported(others) and trials.verdict(others, candidate.change(), FAST) in (Verdict.FAILED, Verdict.HUNG):
+            verdict = Verdict.ELSEWHERE
+    return shown(Outcome(row, str(candidate), candidate.tests, verdict))
 
 
 def shown(outcome: Outcome) -> Outcome:
@@ -81,7 +90,7 @@ def main(arguments: list[str]) -> int:
     ]
     by_row = {
         row: [
-            outcome_of(row, candidate, trials)
+            outcome_of(row, candidate, trials, options.others)
             for candidate in candidates(row, rows[row], runs, options.each, options.seed)
         ]
         for row in chosen

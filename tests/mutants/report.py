@@ -46,14 +46,27 @@ def written(seed: int, by_hand: Sequence[Outcome], by_row: Mapping[str, Sequence
         "",
         "A change that no test notices shows a weak test, or a change that changes nothing a user can see.",
         "",
-        "| row | change | tests |",
-        "|---|---|---|",
+        *_table([*(each for each in by_hand if each.verdict not in NOTICED), *_of(drawn, Verdict.SURVIVED)]),
+        "",
+        "## Noticed by other tests",
+        "",
+        "The row is not about the line, or should cite the test that is.",
+        "",
+        *_table(_of(drawn, Verdict.ELSEWHERE)),
     ]
-    for outcome in [*by_hand, *drawn]:
-        if outcome.verdict is Verdict.SURVIVED or (outcome in by_hand and outcome.verdict not in NOTICED):
-            tests = ", ".join(f"`{name}`" for name in outcome.tests)
-            lines.append(f"| {outcome.row} | {outcome.what.replace('|', chr(92) + '|')} | {tests} |")
     return "\n".join(lines) + "\n"
+
+
+def _of(outcomes: Iterable[Outcome], verdict: Verdict) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome.verdict is verdict]
+
+
+def _table(outcomes: Iterable[Outcome]) -> list[str]:
+    lines = ["| row | change | tests |", "|---|---|---|"]
+    for outcome in outcomes:
+        tests = ", ".join(f"`{name}`" for name in outcome.tests)
+        lines.append(f"| {outcome.row} | {outcome.what.replace('|', chr(92) + '|')} | {tests} |")
+    return lines
 
 
 def _tried(outcomes: Iterable[Outcome]) -> list[Outcome]:

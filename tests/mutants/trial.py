@@ -31,6 +31,8 @@ settings.register_profile(
 """Without the search for the smallest example that fails."""
 NOT_TRIED = 77
 """How a child ends that could not put its change in place."""
+ALL, FAST = "not ray and not spark", "not ray and not spark and not slow"
+"""Marks of tests."""
 
 
 class Verdict(Enum):
@@ -38,6 +40,7 @@ class Verdict(Enum):
 
     FAILED = "a test failed"
     HUNG = "a test did not end"
+    ELSEWHERE = "another test failed"
     SURVIVED = "all tests passed"
     NOT_TRIED = "the change cannot be put in place"
 
@@ -88,10 +91,10 @@ def _functions(code: CodeType) -> dict[tuple[str, int], CodeType]:
     return found
 
 
-def run(tests: Sequence[str]) -> int:
+def run(tests: Sequence[str], marks: str) -> int:
     """Run tests in this process without output; returns what pytest returns."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        return int(pytest.main([*QUIETLY, "-x", "--hypothesis-profile=mutants", *tests]))
+        return int(pytest.main([*QUIETLY, "-m", marks, "-x", "--hypothesis-profile=mutants", *tests]))
 
 
 def imported(tests: Sequence[str]) -> bool:
@@ -100,15 +103,15 @@ def imported(tests: Sequence[str]) -> bool:
         return int(pytest.main([*QUIETLY, "--collect-only", *tests])) == 0
 
 
-def try_change(change: Change | None, tests: Sequence[str], timeout_s: float) -> Verdict:
-    """Run tests against a change, or without one, in a child of this process."""
+def try_change(change: Change | None, tests: Sequence[str], timeout_s: float, marks: str = ALL) -> Verdict:
+    """Run tests with these marks against a change, or without one, in a child of this process."""
     child = os.fork()
     if child == 0:
         os.setpgrp()
         code = NOT_TRIED
         try:
             if change is None or _is_in_place(change):
-                code = run(tests)
+                code = run(tests, marks)
         except BaseException:  # a change that breaks even the end of the tests is noticed
             code = 1
         finally:
@@ -148,16 +151,16 @@ class Trials:
     def __init__(self) -> None:
         self._timeouts: dict[tuple[str, ...], float] = {}
 
-    def verdict(self, tests: tuple[str, ...], change: Change) -> Verdict:
+    def verdict(self, tests: tuple[str, ...], change: Change, marks: str = ALL) -> Verdict:
         """What becomes of a change; it is not tried where the tests do not pass without it."""
         sys.stdout.flush()
         sys.stderr.flush()
         if tests not in self._timeouts:
             began = time.monotonic()
-            passed = try_change(None, tests, 120) is Verdict.SURVIVED
+            passed = try_change(None, tests, 120, marks) is Verdict.SURVIVED
             self._timeouts[tests] = 20 + 5 * (time.monotonic() - began) if passed else 0
         timeout_s = self._timeouts[tests]
-        return try_change(change, tests, timeout_s) if timeout_s else Verdict.NOT_TRIED
+        return try_change(change, tests, timeout_s, marks) if timeout_s else Verdict.NOT_TRIED
 
 
-__all__ = ["Change", "Trials", "Verdict", "imported", "module_name", "put_in_place"]
+__all__ = ["ALL", "FAST", "Change", "Trials", "Verdict", "imported", "module_name", "put_in_place"]

@@ -63,7 +63,12 @@ def test_a_filter_on_one_side_goes_below_the_join_as_far_as_outer_joins_allow(t_
 
 @pytest.mark.parametrize(
     ("join", "nullable"),
-    [("JOIN", (False, False)), ("LEFT JOIN", (False, True)), ("RIGHT JOIN", (True, False)), ("FULL JOIN", (True, True))],
+    [
+        ("JOIN", (False, False)),
+        ("LEFT JOIN", (False, True)),
+        ("RIGHT JOIN", (True, False)),
+        ("FULL JOIN", (True, True)),
+    ],
 )
 def test_columns_of_a_side_that_may_be_missing_may_be_null(t_env, join, nullable):
     joined = t_env.sql_query(f"SELECT x.n, y.n FROM (VALUES (1)) AS x(n) {join} (VALUES (1)) AS y(n) ON x.n = y.n")
