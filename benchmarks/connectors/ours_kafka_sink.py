@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
+from threading import Event
 from typing import Any
 
 from benchmarks.servers.kafka_broker import KafkaCluster, kafka_cluster
@@ -32,7 +33,7 @@ from rayflink.state.clock import ManualClock
 from rayflink.state.snapshots import OperatorSnapshot, stored
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.snapshot_files import SnapshotFileWriter, SnapshotPlace
-from rayflink.testing import OperatorHarness
+from rayflink.testing import OperatorHarness, Place
 
 RECORDS = 300_000
 BATCH = 1_000
@@ -168,8 +169,9 @@ def _sink(
     cluster: KafkaCluster, values: Sequence[bytes], guarantee: DeliveryGuarantee, interval: Interval, folder: Path
 ) -> Cost:
     clock = ManualClock(time.time_ns() // 1_000_000)
-    numbers, storage = count(1), LocalStorage(folder)
-    with OperatorHarness(lambda: SinkOperator(_builder(cluster, guarantee)), clock=clock) as sink:
+    numbers, storage, woken = count(1), LocalStorage(folder), Event()
+    place = Place(wake=woken.set)
+    with OperatorHarness(lambda: SinkOperator(_builder(cluster, guarantee)), place=place, clock=clock) as sink:
 
         def checkpoint() -> SnapshotFileWriter:
             number = next(numbers)
@@ -187,11 +189,15 @@ def _sink(
         for start in list(range(0, len(values), BATCH)) * interval.rounds:
             sink.process_batch(RowBatch(list(values[start : start + BATCH])))
             since += BATCH
+            if woken.is_set():
+                woken.clear()
+                sink.set_processing_time(clock.now_ms())
             if since >= interval.records:
                 since = 0
                 writers.append(checkpoint())
         if since:
             writers.append(checkpoint())
+        sink.close()  # which waits for the last commits
         cost = measured.cost(interval.rounds * len(values))
     for writer in writers:
         writer.abort()

@@ -2,14 +2,20 @@
 
 A committable is given to the committer once its checkpoint or a later one is complete, those of an older checkpoint
 first. It is forgotten only when the committer is done with it, and until then every snapshot holds it.
+
+A committer whose commits move much data or wait for another system runs in a thread of its own, one call at a time,
+while the task takes records (`Committer.in_background`). The task waits for it when the next checkpoint is complete, so
+that at most one checkpoint is being committed while the next one is collected.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextvars import copy_context
 from itertools import islice, takewhile
+from threading import Event, Thread
 from typing import Any
 
 from rayflink.common.connector_base.commits import CommitFailed, CommitOutcome, CommitRequest
@@ -43,6 +49,40 @@ def pause_ms(retries: int) -> int:
     return min(FIRST_PAUSE_MS << min(retries, 20), LONGEST_PAUSE_MS)
 
 
+class _BackgroundCall:
+    """A call of a committer in a thread of its own.
+
+    Args:
+        work: the call.
+        wake: called by the thread when the call has ended.
+    """
+
+    def __init__(self, work: Callable[[], None], wake: Callable[[], None]) -> None:
+        self._work, self._wake = work, wake
+        self._ended = Event()
+        self._error: BaseException | None = None
+        Thread(target=copy_context().run, args=(self._run,), name="commit", daemon=True).start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether `wait` returns at once."""
+        return self._ended.is_set()
+
+    def wait(self) -> None:
+        """Return when the call has ended; raise what it raised."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._error = error
+        self._ended.set()
+        self._wake()
+
+
 class Commits:
     """Committables that a subtask's writer prepared and its committer has still to commit.
 
@@ -51,24 +91,30 @@ class Commits:
         retries: how often a committable is tried again.
         clock: of the task.
         metrics: where outcomes are counted, under Flink's names.
-        may_sleep: pauses at the end of input are slept through; where time is that of a simulation they are skipped.
+        wake: lets the task step soon, may be called by any thread. None: time is that of a simulation, where nothing
+            runs in the background and pauses at the end of input are skipped.
 
     Raises:
         ValueError: the committer takes no request.
     """
 
     def __init__(
-        self, committer: Committer, retries: int, clock: ProcessingTime, metrics: MetricGroup, may_sleep: bool
+        self,
+        committer: Committer,
+        retries: int,
+        clock: ProcessingTime,
+        metrics: MetricGroup,
+        wake: Callable[[], None] | None,
     ) -> None:
         if committer.most_at_once < 1:
             problem = f"{type(committer).__name__}.most_at_once is {committer.most_at_once}"
             raise ValueError(f"{problem}, so nothing would be committed; set it to 1 or more")
-        self._committer, self._retries, self._clock, self._may_sleep = committer, retries, clock, may_sleep
+        self._committer, self._retries, self._clock, self._wake = committer, retries, clock, wake
         self._waiting: list[tuple[int, CommitRequest[Any]]] = []
         self._complete = -1
         self._has_failed = False
-        self.due_ms: int | None = None
-        """Time at which `run` has something to do; None until a checkpoint is complete."""
+        self._due_ms: int | None = None
+        self._call: tuple[_BackgroundCall, list[CommitRequest[Any]]] | None = None
         self._total = metrics.counter("totalCommittables")
         self._retried = metrics.counter("retriedCommittables")
         self._counters = {
@@ -110,8 +156,26 @@ class Commits:
         return cls.entry(*pairs[0]) if len(pairs) == 1 else to_pieces(pairs)
 
     def complete(self, checkpoint_id: int) -> None:
-        """Make due the committables that were prepared for this complete checkpoint or an older one."""
+        """Make due the committables that were prepared for this complete checkpoint or an older one.
+
+        If others are being committed in the background, wait until that is done or has to be tried again.
+
+        Raises:
+            CommitFailed: something could not be committed.
+        """
+        if self._call is not None:
+            self.run(slice_s=math.inf)
         self._complete = max(self._complete, checkpoint_id)
+
+    @property
+    def due_ms(self) -> int | None:
+        """Return the time at which `run` has something to do.
+
+        None: until a checkpoint is complete, or `wake` is called.
+        """
+        if self._call is None:
+            return self._due_ms
+        return self._clock.now_ms() if self._call[0].has_ended else None
 
     @property
     def is_behind(self) -> bool:
@@ -122,19 +186,42 @@ class Commits:
         """Commit what is due, for a short time; `due_ms` says when to go on.
 
         Args:
-            slice_s: seconds after which no other call of the committer is begun.
+            slice_s: seconds after which no other call of the committer is begun; if infinite, return only when nothing
+                is due or something has to be tried again.
 
         Raises:
             CommitFailed: something could not be committed.
         """
-        began, self.due_ms = self._clock.monotonic(), None
-        while requests := self._due():
-            if again := self._commit(requests):
-                self.due_ms = self._clock.now_ms() + pause_ms(again - 1)
+        if self._wake is not None and self._committer.in_background and not math.isinf(slice_s):
+            return self._run_in_background(self._wake)
+        began, again = self._clock.monotonic(), self._end_call()
+        while not again and (requests := self._due()):
+            again = self._commit(requests)
+            if not again and self._clock.monotonic() - began > slice_s:
+                self._due_ms = self._clock.now_ms()
                 return
-            if self._clock.monotonic() - began > slice_s:
-                self.due_ms = self._clock.now_ms()
-                return
+        self._pause(again)
+
+    def _run_in_background(self, wake: Callable[[], None]) -> None:
+        """Begin the next call of the committer unless one is under way."""
+        if self._call is not None and not self._call[0].has_ended:
+            return
+        again = self._end_call()
+        self._pause(again)
+        if not again and (requests := self._due()):
+            self._call = _BackgroundCall(lambda: self._call_committer(requests), wake), requests
+
+    def _end_call(self) -> int:
+        """Wait for the call in the background; return the most retries of any of its requests that failed."""
+        if self._call is None:
+            return 0
+        (call, requests), self._call = self._call, None
+        call.wait()
+        return self._count(requests)
+
+    def _pause(self, again: int) -> None:
+        """Set the time of the next attempt of requests that were tried `again` times; 0: nothing has to be repeated."""
+        self._due_ms = self._clock.now_ms() + pause_ms(again - 1) if again else None
 
     def run_to_the_end(self) -> None:
         """Commit all that is due; the task has nothing else to do.
@@ -142,17 +229,18 @@ class Commits:
         Raises:
             CommitFailed: something could not be committed.
         """
-        self.due_ms = None
+        self._due_ms, again = None, self._end_call()
         while requests := self._due():
-            again = self._commit(requests)
-            if again and self._may_sleep:
+            again = again or self._commit(requests)
+            if again and self._wake is not None:
                 time.sleep(min(pause_ms(again - 1), LONGEST_PAUSE_AT_THE_END_MS) / 1000)
+            again = 0
 
     def leave(self) -> None:
         """Try once to commit everything due when the task ends, as after a stop with savepoint; a restore commits the
-        rest.
+        rest. Nothing runs in the background after it.
         """
-        if self._has_failed or not self.is_behind:
+        if self._call is None and (self._has_failed or not self.is_behind):
             return
         try:
             self.run(slice_s=math.inf)
@@ -179,6 +267,11 @@ class Commits:
 
     def _commit(self, requests: list[CommitRequest[Any]]) -> int:
         """Give the first ones to the committer; return the most retries of any that failed, 0 if none did."""
+        self._call_committer(requests)
+        return self._count(requests)
+
+    def _call_committer(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        """Give requests to the committer, and let each know its outcome; a thread in the background may do so."""
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
         try:
@@ -187,6 +280,13 @@ class Commits:
             for request in requests:
                 if request.outcome is CommitOutcome.COMMITTED:
                     request.retry_later(error)
+
+    def _count(self, requests: Sequence[CommitRequest[Any]]) -> int:
+        """Count the outcomes of the first requests and forget those that are done; return as `_commit` does.
+
+        Raises:
+            CommitFailed: one of them failed.
+        """
         left = [request for request in requests if request.outcome is CommitOutcome.RETRY]
         for request in requests:
             if request.outcome is CommitOutcome.RETRY:

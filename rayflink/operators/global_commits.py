@@ -66,7 +66,7 @@ class GlobalCommitterOperator(Operator, Upkeep, CheckpointListener):
             self._committer = self._create(context)
             retries = reading(ctx.config).get(COMMITTER_RETRIES)
             metrics = ctx.metrics or MetricGroup()
-            self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
+            self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake)
             self._commits.restore(self._restored)
         self._finished = ctx.finished
         with UserCode(ctx, "commit"):
@@ -91,7 +91,8 @@ class GlobalCommitterOperator(Operator, Upkeep, CheckpointListener):
         return OperatorSnapshot(pieces={COMMITTABLES_STATE: ("split", waiting)}) if waiting else None
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        self._open_commits().complete(checkpoint_id)
+        with UserCode(self.ctx, "commit"):
+            self._open_commits().complete(checkpoint_id)
         self._commit()
 
     def finish(self) -> Iterable[Element]:

@@ -107,7 +107,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
                 self._committer.open(context)
                 retries = reading(ctx.config).get(COMMITTER_RETRIES)
                 metrics = ctx.metrics or MetricGroup()
-                self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake is not None)
+                self._commits = Commits(self._committer, retries, ctx.clock, metrics, ctx.wake)
                 self._commits.restore(self._restored_committables)
         self._finished = ctx.finished
         if self._commits is not None:
@@ -168,7 +168,8 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         if self._commits is not None:
-            self._commits.complete(checkpoint_id)
+            with UserCode(self.ctx, "commit"):
+                self._commits.complete(checkpoint_id)
             self._commit()
 
     def finish(self) -> Iterable[Element]:

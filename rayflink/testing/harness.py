@@ -57,6 +57,8 @@ class Place:
         max_parallelism: key groups in all.
         config: option key -> value.
         cached_files: name -> path of the distributed cache.
+        wake: called, by any thread, when work in the background has ended, whose results
+            `OperatorHarness.set_processing_time` takes. None: the operator does all work in the calling thread.
     """
 
     subtask: int = 0
@@ -64,6 +66,7 @@ class Place:
     max_parallelism: int = 128
     config: Mapping[str, Any] = field(default_factory=dict)
     cached_files: Mapping[str, str] = field(default_factory=dict)
+    wake: Callable[[], None] | None = None
 
 
 def rescaled_snapshots(snapshots: Sequence[Snapshots], parallelism: int, max_parallelism: int = 128) -> list[Snapshots]:
@@ -433,6 +436,7 @@ class OperatorHarness:
             cached_files=place.cached_files,
             request_split=self._count_request,
             send_source_event=self.source_events.append,
+            wake=place.wake,
         )
 
     def _count_request(self) -> None:

@@ -30,9 +30,11 @@ class Shelf(TwoPhaseCommittingSink):
 
     Args:
         answers: for the next calls of `commit`, what is done with each request; later ones commit.
+        in_background: of its committer.
     """
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Answer, in_background: bool = False) -> None:
+        self.in_background = in_background
         self.boxes: dict[str, list[Any]] = {}
         self.answers = list(answers)
         self.calls: list[list[str]] = []
@@ -74,6 +76,7 @@ class _Shelver(Committer):
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
+        self.in_background = shelf.in_background  # type: ignore[misc]
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
         self.shelf.calls.append([request.get_committable()[0] for request in requests])
@@ -342,8 +345,8 @@ steps = st.one_of(
 class World:
     """Subtasks of a sink, fed with 0, 1, 2, ..., of which a checkpoint knows how far it came."""
 
-    def __init__(self, parallelism: int) -> None:
-        self.shelf = Shelf()
+    def __init__(self, parallelism: int, in_background: bool) -> None:
+        self.shelf = Shelf(in_background=in_background)
         self.next, self.number = 0, 0
         self.last: tuple[int, list[Snapshots]] = (0, [])
         self.heard = -1
@@ -356,9 +359,10 @@ class World:
         self.next, taken = self.last
         snapshots = rescaled_snapshots(taken, parallelism) if taken else [{}] * parallelism
         make = lambda: SinkOperator(self.shelf)  # noqa: E731
+        places = [Place(subtask, parallelism, wake=lambda: None) for subtask in range(parallelism)]
         self.subtasks = [
-            OperatorHarness(make, place=Place(subtask, parallelism), restore=[snapshots[subtask]])
-            for subtask in range(parallelism)
+            OperatorHarness(make, place=place, restore=[snapshot])
+            for place, snapshot in zip(places, snapshots, strict=True)
         ]
 
     def write(self, count: int) -> None:
@@ -381,11 +385,11 @@ class World:
 
 
 @pytest.mark.spec("H23", "commit", "H24")
-@given(st.integers(1, 3), st.lists(steps, max_size=25))
+@given(st.integers(1, 3), st.booleans(), st.lists(steps, max_size=25))
 def test_every_record_is_committed_once_and_only_when_its_checkpoint_is_complete(
-    parallelism: int, history: list[tuple[str, Any]]
+    parallelism: int, in_background: bool, history: list[tuple[str, Any]]
 ) -> None:
-    world = World(parallelism)
+    world = World(parallelism, in_background)
     for step, argument in history:
         if step == "crash":
             world.start(argument)

@@ -143,6 +143,13 @@ class Committer(ABC):
 
     most_at_once: ClassVar[int] = 100
     """The number of requests that a call is given at most; between two calls the task may do other work."""
+    in_background: ClassVar[bool] = False
+    """Whether `commit` runs in a thread of its own while the task processes records.
+
+    It should where commits move much data or wait for another system, and share nothing with the writer. One call runs
+    at a time, and none while `open` or `close` runs. When the next checkpoint is complete, the task waits for the
+    commits of the one before.
+    """
 
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
         """Learn of the subtask; called once, before the first commit. What `ctx` has restored is of the writers."""

@@ -251,6 +251,8 @@ class ObjectCommitter(Committer):
         stores: where they are.
     """
 
+    in_background = True
+
     def __init__(self, stores: ObjectStores) -> None:
         self._stores = stores
         self._uploads: dict[str, Uploads] = {}

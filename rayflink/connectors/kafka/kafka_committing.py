@@ -62,6 +62,7 @@ class ChunkCommitter(Committer):
     """
 
     most_at_once = 4
+    in_background = True
 
     def __init__(self, properties: Mapping[str, str], retention_ms: int, unknown: UnknownChunks) -> None:
         self._properties, self._retention_ms, self._unknown = properties, retention_ms, unknown

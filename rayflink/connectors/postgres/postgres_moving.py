@@ -32,6 +32,7 @@ class Mover(Committer):
     """Moves chunks to the target."""
 
     most_at_once = 1
+    in_background = True
 
     def __init__(self, session: Session) -> None:
         self._session, self._commits = session, 0

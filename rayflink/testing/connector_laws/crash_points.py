@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
+from threading import Lock
 from typing import Protocol
 
 from rayflink.common.connector_base.commits import CommitRequest
@@ -162,7 +163,7 @@ class CrashingSink(Sink):
         inner = self._inner.create_committer()
         if inner is None:
             return None
-        kind = type("CrashingCommitter", (_CrashingCommitter,), {"most_at_once": inner.most_at_once})
+        kind = type("CrashingCommitter", (_CrashingCommitter,), _settings(inner))
         committer: Committer = kind(inner, self._points)
         CrashPoints.opened(self._points, UNKNOWN_SUBTASK, committer)
         return committer
@@ -173,7 +174,7 @@ class CrashingGlobalSink(CrashingSink):
 
     def create_global_committer(self, ctx: CommitterContext) -> GlobalCommitter:
         inner = self._inner.create_global_committer(ctx)
-        kind = type("CrashingGlobalCommitter", (_CrashingGlobalCommitter,), {"most_at_once": inner.most_at_once})
+        kind = type("CrashingGlobalCommitter", (_CrashingGlobalCommitter,), _settings(inner))
         committer: GlobalCommitter = kind(inner, self._points)
         CrashPoints.opened(self._points, 0, committer)
         return committer
@@ -225,9 +226,16 @@ class _CrashingWriter(SinkWriter):
             self._inner.close()
 
 
+def _settings(committer: Committer) -> dict[str, object]:
+    """Return the class attributes of a committer that say how it is called."""
+    return {"most_at_once": committer.most_at_once, "in_background": committer.in_background}
+
+
 class _CrashingCommitter(Committer):
+    """A committer with crash points; one whose task is killed while it commits is closed after that commit."""
+
     def __init__(self, inner: Committer, points: str) -> None:
-        self._inner, self._points, self._is_closed = inner, points, False
+        self._inner, self._points, self._is_closed, self._commit = inner, points, False, Lock()
 
     def open(self, ctx: WriterContext) -> None:
         self._inner.open(ctx)
@@ -236,14 +244,16 @@ class _CrashingCommitter(Committer):
         return self._inner.group_of(committable)
 
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
-        CrashPoints.reach(self._points, "before commit")
-        self._inner.commit(requests)
-        CrashPoints.reach(self._points, "after commit")
+        with self._commit:
+            CrashPoints.reach(self._points, "before commit")
+            self._inner.commit(requests)
+            CrashPoints.reach(self._points, "after commit")
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._inner.close()
+        with self._commit:
+            if not self._is_closed:
+                self._is_closed = True
+                self._inner.close()
 
 
 class _CrashingGlobalCommitter(_CrashingCommitter, GlobalCommitter):

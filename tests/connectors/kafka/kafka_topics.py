@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -85,7 +85,7 @@ def strings_to(servers: str, topic: str, guarantee: DeliveryGuarantee, prefix: s
 def subtask(
     sink: KafkaSink, place: Place | None = None, restore: list[Snapshots] | None = None
 ) -> Iterator[OperatorHarness]:
-    """A subtask of a sink, with the time of the machine."""
+    """A subtask of a sink, with the time of the machine; it commits in the background if `place` has a `wake`."""
     with started(sink, place, restore) as harness:
         yield harness
 
