@@ -55,9 +55,7 @@ class Watch:
         while (processes := self.processes()) and time.monotonic() < deadline:
             psutil.wait_procs(processes, timeout=0.2)
         lines = [f"process {process.pid}: {_command(process)}" for process in processes]
-        lines += [
-            f"shared memory {name}" for name in sorted(shared_memory_files() - self.before - self._held_by_others())
-        ]
+        lines += [f"shared memory {name}" for name in sorted(self._shared_memory())]
         lines += [
             f"temporary file {path}" for path in sorted(self.folder.iterdir()) if not path.name.startswith(EXPECTED)
         ]
@@ -86,6 +84,11 @@ class Watch:
             return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark
         except (psutil.Error, OSError):
             return False
+
+    def _shared_memory(self) -> frozenset[str]:
+        """Shared-memory files that the run has left; those of other runs, which may end meanwhile, are not its own."""
+        new = shared_memory_files() - self.before
+        return (new - self._held_by_others()) & shared_memory_files() if new else new
 
     def _held_by_others(self) -> frozenset[str]:
         """Shared-memory files that a process outside this run maps or holds open."""
