@@ -112,7 +112,7 @@ def test_rows_are_drawn_by_seed():
     assert drawn(rows, 100, seed=3) == sorted(rows)
 
 
-def test_other_tests_are_those_of_the_modules_name_then_those_that_import_it_then_those_of_its_folder():
+def test_other_tests_are_of_the_modules_name_or_import_it_or_lie_in_its_folder():
     texts = {
         "tests/state/test_apart.py": "",
         "tests/state/keys/test_beside.py": "",

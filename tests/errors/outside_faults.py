@@ -89,7 +89,7 @@ ALL = [
                  "test_an_outage_that_lasts_too_long_is_an_error"),
     OutsideFault("Kafka", "a broker is away when an exactly-once sink commits", RETRIED,
                  ("retriedCommittables", "pendingCommittables"), SINK,
-                 "test_chunks_are_written_when_the_broker_is_back"),
+                 "test_the_task_goes_on_while_the_broker_is_away_and_then_writes_its_chunks"),
     OutsideFault("Kafka", "no broker takes messages for delivery.timeout.ms", FAILS,
                  ("writing to topic", "check that the brokers run"), SINK,
                  "test_messages_that_no_broker_takes_fail_the_checkpoint"),

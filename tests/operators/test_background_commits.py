@@ -98,7 +98,7 @@ def test_commits_of_a_checkpoint_end_before_those_of_the_next_begin() -> None:
 
 
 @pytest.mark.parametrize("answer", [_retry, _broken])
-def test_a_failure_in_the_background_is_tried_again_after_a_pause_and_then_fails_the_task(answer: Answer) -> None:
+def test_a_failure_in_the_background_is_tried_again_and_then_fails_the_task(answer: Answer) -> None:
     harness = _harness(shelf := SlowShelf(*[answer] * 2), **{"sink.committer.retries": 1})
     taken = _checkpoint(harness, 1, "a")
     harness.notify_checkpoint_complete(1)

@@ -339,7 +339,7 @@ def test_a_users_partitioner_chooses_the_channel() -> None:
     assert received(ByFunction(3, lambda key, n: np.int64(key), lambda r: r), [RowBatch([2])]) == {2: [(2, None)]}
 
 
-def test_a_partitioner_and_its_key_selector_are_opened_and_closed_and_named_where_they_fail() -> None:
+def test_a_partitioner_and_its_key_selector_are_opened_and_closed_and_named() -> None:
     calls: list[str] = []
 
     class Key(KeySelector):  # type: ignore[type-arg]

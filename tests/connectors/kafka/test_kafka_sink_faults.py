@@ -91,7 +91,7 @@ def test_after_rescaling_restored_chunks_are_written_by_whoever_has_them(kafka: 
     assert values_in(servers, topic) == ["0", "1", "2"]
 
 
-def test_the_task_takes_records_while_the_broker_is_away_and_chunks_are_written_when_it_is_back(
+def test_the_task_goes_on_while_the_broker_is_away_and_then_writes_its_chunks(
     kafka: KafkaCluster,
 ) -> None:
     topic, servers, woken = kafka.new_topic(1), kafka.bootstrap_servers, threading.Event()
