@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
@@ -29,6 +29,9 @@ from .segments import Segments
 
 if TYPE_CHECKING:
     from .segments import Numbers
+
+Run = Callable[[RunningValue, Columns, GroupRows], tuple[Columns, Columns]]
+"""Returns what `RunningValue.run` does."""
 
 _LISTS: dict[AggregateKind, type[RunningBag | RunningList]] = {
     AggregateKind.ARRAY_AGG: RunningListWithNulls, AggregateKind.LISTAGG: RunningList,
@@ -87,8 +90,15 @@ class GroupAccumulators:
         """Describe the accumulators without column numbers, which differ between plans."""
         return ", ".join(slot.describe() for slot in self._slots) or "nothing"
 
+    @property
+    def extremes(self) -> dict[PresentExtreme, pa.DataType]:
+        """Return the accumulators of the least and greatest values that may be taken back, and the values' types."""
+        return {slot: self.types[first].value_type for slot, (first, _) in self._spans.items()
+                if isinstance(slot, PresentExtreme)}  # fmt: skip
+
     def run(
-        self, base: Columns, rows: pa.RecordBatch, weights: Numbers, segments: Segments, is_folded: bool
+        self, base: Columns, rows: pa.RecordBatch, weights: Numbers, segments: Segments, is_folded: bool,
+        run: Run = lambda slot, base, rows: slot.run(base, rows),
     ) -> tuple[Columns, Columns]:  # fmt: skip
         """Return the results of the aggregates behind each row, and the state behind each segment.
 
@@ -97,6 +107,7 @@ class GroupAccumulators:
             rows: group by group; behind their columns the weights for each of `distinct`.
             weights: 1, -1, or 0 for rows that do not count.
             is_folded: results are wanted behind each segment only.
+            run: called with each accumulator, its state before each segment, and the rows.
         """
         shown: dict[RunningValue, Columns] = {}
         state: Columns = []
@@ -108,7 +119,7 @@ class GroupAccumulators:
             else:
                 own = counting_weights(rows, Argument(slot.argument, slot.filter, slot.keeps_nulls), weights)
             values = None if slot.argument is None else rows.column(slot.argument)
-            shown[slot], after = slot.run(base[first:stop], GroupRows(values, own, segments, is_folded))
+            shown[slot], after = run(slot, base[first:stop], GroupRows(values, own, segments, is_folded))
             state += after
         return self._results(shown), state
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,14 @@ from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
+from ..keyed_state.record_layout import KEY_HEAP
 from .group_accumulators import GroupAccumulators
 from .group_rows import DistinctArgument, signs_of
 from .result_changes import ResultChanges, Shown
+from .running_sums import GroupRows, RunningValue
 from .segments import Segments, first_of_runs
 from .table_state import FoundKeys, TableState
+from .value_overflow import BatchGroups, ValueOverflow
 
 if TYPE_CHECKING:
     from .segments import Numbers, Truths
@@ -81,6 +85,28 @@ class GroupChanges:
         self._accumulators = accumulators = GroupAccumulators(spec.aggregates, spec.columns, spec.retracts)
         kinds = [spec.columns[key] for key in spec.keys]
         self.state = state_of_groups(kinds, accumulators, spec)
+        partition = self.state.partition_types
+        self._overflows: dict[RunningValue, ValueOverflow] = {
+            extreme: ValueOverflow(extreme, partition, kind) for extreme, kind in accumulators.extremes.items()
+        }
+        tables = [overflow.table for overflow in self._overflows.values()]
+        self.state.put_beside({f"values {number}": table for number, table in enumerate(tables)})
+        self.state.table.expiring = self._forget
+
+    def _forget(self, rows: Numbers) -> None:
+        """Forget the values of groups that expire beyond those that are stored with the group."""
+        if self._overflows and any(len(overflow.table) for overflow in self._overflows.values()):
+            table = self.state.table
+            records = table.records.take(rows)
+            keys = table.comparable(table.keys_of(records, lambda _: table.key_heap.take(records[KEY_HEAP])))
+            for overflow in self._overflows.values():
+                overflow.forget(keys)
+
+    def _run(
+        self, groups: BatchGroups, slot: RunningValue, base: Columns, rows: GroupRows
+    ) -> tuple[Columns, Columns]:  # fmt: skip
+        overflow = self._overflows.get(slot)
+        return slot.run(base, rows) if overflow is None else overflow.run(base, rows, groups)
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield the changes that rows make, in their order."""
@@ -112,19 +138,22 @@ class GroupChanges:
         has_base = is_first[segments.starts] & (groups.rows[codes[segments.starts]] >= 0)
         base = stored_before(groups, codes[segments.starts], has_base)[1:]
         sorted_rows = rows.take(pa.array(order))
-        results, state = self._accumulators.run(base, sorted_rows, weights, segments, self._is_folded)
-        ends = np.flatnonzero(np.append(is_first[1:], True))  # the last row of each group
-        last_segments = segments.codes[ends]
+        begins, ends = np.flatnonzero(is_first), np.flatnonzero(np.append(is_first[1:], True))  # rows of each group
+        first_segments, last_segments = segments.codes[begins], segments.codes[ends]
+        is_emptied, is_left = np.minimum.reduceat(counts, begins) == 0, counts[ends] > 0
+        run = partial(self._run, BatchGroups(groups.keys, first_segments, last_segments, is_emptied, is_left, now_ms))
+        results, state = self._accumulators.run(base, sorted_rows, weights, segments, self._is_folded, run)
         places = np.empty(len(ends), dtype=np.int64)
         places[codes[ends]] = np.arange(len(ends))
         final = [column.take(pa.array(last_segments[places])) for column in state]
         left = counts[ends][places]
+        if self._overflows:
+            self.state.share_memory()
         self.state.store(groups, left > 0, [to_arrow(left, pa.int64()), *final], now_ms)
         earlier = self._accumulators.results(base)
         if self._is_folded:
-            firsts = segments.codes[np.flatnonzero(is_first)]
-            shown = Shown(take_rows(results, last_segments), take_rows(earlier, firsts),
-                           counts[ends] > 0, has_base[firsts], order[np.flatnonzero(is_first)])  # fmt: skip
+            shown = Shown(take_rows(results, last_segments), take_rows(earlier, first_segments),
+                           counts[ends] > 0, has_base[first_segments], order[begins])  # fmt: skip
         else:
             shown = _each_row(results, earlier, counts > 0, has_base, segments, order)
         return self._changes.of([rows.column(key) for key in self._spec.keys], shown)

@@ -71,6 +71,18 @@ def ranks_of(values: pa.Array, greatest: bool) -> tuple[NDArray[np.int64], Numbe
     return order, ranks
 
 
+def comparable_ranks(values: pa.Array, greatest: bool) -> Numbers:
+    """Return numbers that are greater where a value is better, equal ones for equal values; NaN is the worst."""
+    if has_numpy_type(values.type):
+        return _ranks_of_numbers(values, greatest)
+    encoded = pc.dictionary_encode(values)
+    order = pc.array_sort_indices(encoded.dictionary, "ascending" if greatest else "descending").to_numpy()
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    of_values: Numbers = ranks[encoded.indices.to_numpy(zero_copy_only=False)]
+    return of_values
+
+
 def _ranks_of_numbers(values: pa.Array, greatest: bool) -> Numbers:
     numbers = to_numpy(values)
     if numbers.dtype.kind != "f":
@@ -124,4 +136,4 @@ class RunningEarliest(Stepwise):
         return state
 
 
-__all__ = ["RunningEarliest", "RunningExtreme", "ranks_of"]
+__all__ = ["RunningEarliest", "RunningExtreme", "comparable_ranks", "ranks_of"]

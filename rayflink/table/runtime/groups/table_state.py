@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..aggregates.grouping import grouped
 from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.keyed_table import IndexForm, KeyedTable
-from ..keyed_state.stored_table import StoredTable
+from ..keyed_state.stored_table import StoredTable, StoredTables
 from ..keyed_state.table_operator import KeyedTableOperator
 from ..ranks.first_of_key import EXPIRED
 
@@ -45,7 +45,7 @@ class FoundKeys(NamedTuple):
 
 
 class TableState:
-    """A keyed table that belongs to an operator.
+    """A keyed table that belongs to an operator, and further tables whose rows have the same partition keys.
 
     Args:
         keys: types of the columns by which rows are partitioned; none: all rows have one key.
@@ -62,14 +62,27 @@ class TableState:
     ) -> None:  # fmt: skip
         self._has_key, self._kinds, self._values = bool(keys), list(keys) or [_NO_KEY.type], list(values)
         self.table = KeyedTable([*self._kinds, *more], values, ttl_ms, len(self._kinds), form)
+        self._others: dict[str, KeyedTable] = {}
         self._expires, self._state_identity = ttl_ms > 0, state_identity
+
+    @property
+    def partition_types(self) -> list[pa.DataType]:
+        """Return the types of the columns of the partition key."""
+        return self._kinds
+
+    def put_beside(self, tables: Mapping[str, KeyedTable]) -> None:
+        """Let further tables, by their names, be part of the state; called before `open`."""
+        self._others |= tables
 
     def open(self, ctx: OperatorContext) -> None:
         """Take memory, clock and metrics."""
         self._clock = ctx.clock
         self._memory = FrameMemory(ctx)
-        self.table.open(self._memory)
+        tables = [StoredTable(table, self._state_identity, ctx, name) for name, table in self._others.items()]
+        for table in (self.table, *self._others.values()):
+            table.open(self._memory)
         self.stored = StoredTable(self.table, self._state_identity, ctx)
+        self.all_stored: StoredTable | StoredTables = StoredTables([self.stored, *tables]) if tables else self.stored
         if ctx.metrics is not None and self._expires:
             self.table.expired = ctx.metrics.counter(EXPIRED).inc
 
@@ -97,6 +110,14 @@ class TableState:
         known = places[places >= 0]
         stored = self.table.take(known) if len(known) else [pa.nulls(0, kind) for kind in self._values]
         return FoundKeys(groups.codes, groups.keys, places, stored)
+
+    def share_memory(self) -> None:
+        """Let each table know what the others take of the memory."""
+        sizes = {name: table.size for name, table in self._others.items()}
+        total = sum(sizes.values())
+        self.table.beside = total
+        for name, table in self._others.items():
+            table.beside = self.table.size + total - sizes[name]
 
     def store(self, entries: FoundKeys, is_present: NDArray[np.bool_], columns: Columns, now_ms: int) -> None:
         """Store columns for the keys that are present, and remove the others."""
@@ -126,8 +147,8 @@ class TableOperator(KeyedTableOperator):
         self._state = state
 
     @property
-    def stored(self) -> StoredTable:
-        return self._state.stored
+    def stored(self) -> StoredTable | StoredTables:
+        return self._state.all_stored
 
     def add(self, rows: pa.RecordBatch) -> Iterable[Element]:
         """Called for each batch with rows. Return what they emit."""

@@ -99,6 +99,8 @@ class KeyedTable:
         """Bytes that the operator stores in addition."""
         self.expired: Callable[[int], None] = lambda count: None
         """Report the number of rows that were removed since their time was over."""
+        self.expiring: Callable[[Rows], None] = lambda rows: None
+        """Called with rows whose time is over, before they are removed."""
 
     def __len__(self) -> int:
         return self.records.count
@@ -319,6 +321,7 @@ class KeyedTable:
     # expiry
 
     def _expire(self, rows: Rows) -> None:
+        self.expiring(rows)
         self.remove(rows)
         self.expired(len(rows))
 

@@ -1,0 +1,246 @@
+"""The values of a group beyond the best ones, for the least or greatest of values that may be taken back.
+
+The state of a group has its best values as lists, up to `MOST_LISTED` of them. Those beyond are rows of a keyed table
+with the number of times that each came, so that a change of one of them costs the same however many there are. The
+worst value in the lists is the bound: values that are better are in the lists, and the others in the table. When rows
+of a batch could take back all values in the lists, the best ones of the table come back; when the lists are too long,
+their worst values go.
+
+Source: apache/flink MinWithRetractAggFunction, which stores all values in one map.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from ..aggregates.accumulators import flattened, listed
+from ..aggregates.partial_aggregates import concatenated
+from ..aggregates.reductions import has_numpy_type, to_arrow, to_numpy
+from ..keyed_state.comparable_keys import KeyForms, distinct_keys, fingerprints
+from ..keyed_state.frame_memory import Columns
+from ..keyed_state.key_rows import take_rows
+from ..keyed_state.keyed_table import IndexForm, KeyedTable
+from ..keyed_state.runs import ranges
+from .running_choices import comparable_ranks
+from .running_sums import GroupRows
+from .segments import Segments, first_of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .present_values import PresentExtreme
+    from .segments import Numbers, Truths
+
+FEWEST_LISTED = 1024
+"""Values that are present and stay in the lists when the others go."""
+MOST_LISTED = 2 * FEWEST_LISTED
+"""Values that lists have at most behind a batch."""
+_ALL = np.int64(1 << 62)
+
+
+class BatchGroups(NamedTuple):
+    """The groups of a batch whose rows lie group by group.
+
+    Args:
+        keys: of each group, in the form in which they are compared.
+        first_segments: the first segment of each group.
+        last_segments: the last one.
+        is_emptied: which groups have no rows left behind a row of the batch.
+        is_left: which groups have rows left behind the batch.
+        now_ms: processing time.
+    """
+
+    keys: Columns
+    first_segments: Numbers
+    last_segments: Numbers
+    is_emptied: Truths
+    is_left: Truths
+    now_ms: int
+
+
+class ValueOverflow:
+    """Finds the least or greatest value behind rows, and stores the values that are beyond the best ones.
+
+    Args:
+        extreme: which value is wanted.
+        keys: types of the group's key.
+        value: type of the values.
+    """
+
+    def __init__(self, extreme: PresentExtreme, keys: Sequence[pa.DataType], value: pa.DataType) -> None:
+        self._extreme, self._forms, self._width = extreme, KeyForms([value]), len(keys)
+        self.table = KeyedTable([*keys, value], [pa.int64()], 0, len(keys), IndexForm.KEY_AND_PARTITION)
+        """Has the values, and how often each came, less the times that it was taken back."""
+
+    def run(self, base: Columns, rows: GroupRows, groups: BatchGroups) -> tuple[Columns, Columns]:
+        """Return the value behind each row, and the lists behind each segment, as `PresentExtreme.run` does."""
+        beyond = np.zeros(0, dtype=np.int64)
+        rows = rows._replace(values=_with_equal_nans(rows.values))
+        weights = rows.weights
+        hot = self._hot(groups)
+        if len(hot):
+            base = self._refilled(base, rows, groups, hot)
+            beyond = self._beyond(base, rows, groups)
+            if len(beyond):
+                within = weights.copy()
+                within[beyond] = 0
+                rows = rows._replace(weights=within)
+        results, state = self._extreme.run(base, rows)
+        if len(beyond):
+            owners = np.searchsorted(groups.last_segments, rows.segments.codes[beyond])
+            self._count(self._keys(groups, owners, rows.values.take(pa.array(beyond))), weights[beyond], groups.now_ms)
+        return results, self._shortened(state, groups)
+
+    def _hot(self, groups: BatchGroups) -> Numbers:
+        """Return the groups that have values in the table."""
+        if not len(self.table):
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(self.table.find_partitions(groups.keys).count)
+
+    def forget(self, keys: Columns) -> None:
+        """Remove all values of groups.
+
+        Args:
+            keys: of the groups, in the form in which they are compared.
+        """
+        if len(self.table):
+            stored = self.table.find_partitions(keys)
+            self.table.remove(stored.order[ranges(stored.first, stored.count)].astype(np.int64))
+
+    def _keys(self, groups: BatchGroups, owners: Numbers, values: pa.Array) -> Columns:
+        """Return the keys of values of groups in the form in which they are compared."""
+        return [*take_rows(groups.keys, owners), *self._forms.encode([values])]
+
+    def _refilled(self, base: Columns, rows: GroupRows, groups: BatchGroups, hot: Numbers) -> Columns:
+        """Return the state before segments with enough values in the lists: at least one is left behind each row.
+
+        Of groups that are emptied, all values are wanted, since other groups with their keys may follow.
+        """
+        segments, firsts = rows.segments, groups.first_segments[hot]
+        taken_back = np.bincount(segments.codes[rows.weights < 0], minlength=len(segments))[firsts]
+        wanted = np.where(groups.is_emptied[hot], _ALL, taken_back + 1)
+        while True:
+            values, parents = flattened(base[0])
+            times = to_numpy(base[1].flatten())
+            present = np.bincount(parents[times > 0], minlength=len(segments))[firsts]
+            short = np.flatnonzero(present < wanted)
+            if not len(short):
+                return base
+            amounts = (wanted - present)[short] + FEWEST_LISTED
+            drawn, drawn_times, owners = self._draw(take_rows(groups.keys, hot[short]), amounts)
+            if not len(owners):
+                return base
+            codes = np.concatenate([parents, firsts[short[owners]]])
+            base = [
+                listed(concatenated([[values], [drawn]])[0], codes, len(segments)),
+                listed(to_arrow(np.concatenate([times, drawn_times]), pa.int64()), codes, len(segments)),
+            ]
+
+    def _draw(self, keys: Columns, amounts: Numbers) -> tuple[pa.Array, Numbers, Numbers]:
+        """Remove the best values of groups, and return them, how often each came, and its place in `keys`."""
+        stored = self.table.find_partitions(keys)
+        chosen: list[Numbers] = []
+        for place in np.flatnonzero(stored.count).tolist():
+            first, count, amount = int(stored.first[place]), int(stored.count[place]), int(amounts[place])
+            rows = stored.order[first : first + count].astype(np.int64)
+            chosen.append(rows if amount >= count else rows[self._best(self._values(rows), amount)])
+        owners = np.repeat(np.flatnonzero(stored.count), [len(rows) for rows in chosen])
+        numbers = np.concatenate([np.zeros(0, dtype=np.int64), *chosen])
+        if not len(numbers):
+            return pa.nulls(0, self.table.key_types[-1]), numbers, owners
+        values, times = self._values(numbers), self.table.numbers(numbers, 0)
+        self.table.remove(numbers)
+        return values, times, owners
+
+    def _values(self, rows: Numbers) -> pa.Array:
+        """Return the values of rows of the table, at least one."""
+        table = self.table
+        records = table.records.take(rows)
+        return table.keys_of(records, table.key_heap.take)[-1]
+
+    def _best(self, values: pa.Array, amount: int) -> Numbers:
+        """Return the places of the best values."""
+        if has_numpy_type(values.type):
+            ranks = comparable_ranks(values, self._extreme.greatest)
+            best: Numbers = np.argpartition(ranks, len(ranks) - amount)[len(ranks) - amount :]
+            return best
+        order = "descending" if self._extreme.greatest else "ascending"
+        places: Numbers = pc.select_k_unstable(values, amount, [("", order)]).to_numpy().astype(np.int64)
+        return places
+
+    def _beyond(self, base: Columns, rows: GroupRows, groups: BatchGroups) -> Numbers:
+        """Return the rows whose values are worse than the bound of their group."""
+        segments = rows.segments
+        is_bounded = np.zeros(len(segments), dtype=np.bool_)
+        is_bounded[groups.first_segments[self._hot(groups)]] = True
+        if not is_bounded.any():
+            return np.zeros(0, dtype=np.int64)
+        values, parents = flattened(base[0])
+        chosen = np.flatnonzero(is_bounded[parents])
+        changed = np.flatnonzero(is_bounded[segments.codes] & (rows.weights != 0))
+        both = concatenated([[values.take(pa.array(chosen))], [rows.values.take(pa.array(changed))]])[0]
+        ranks = comparable_ranks(both, self._extreme.greatest)
+        bounds = np.full(len(segments), np.iinfo(np.int64).max)
+        np.minimum.at(bounds, parents[chosen], ranks[: len(chosen)])
+        beyond: Numbers = changed[ranks[len(chosen) :] < bounds[segments.codes[changed]]]
+        return beyond
+
+    def _count(self, keys: Columns, weights: Numbers, now_ms: int) -> None:
+        """Count values: each came, or was taken back, as often as its weight says."""
+        table = self.table
+        codes, firsts = distinct_keys(keys, fingerprints(keys))
+        changes = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(changes, codes, weights)
+        changed = np.flatnonzero(changes)
+        keys, changes = take_rows(keys, firsts[changed]), changes[changed]
+        rows = table.find(keys, now_ms)
+        known, new = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+        if len(known):
+            times = table.numbers(rows[known], 0) + changes[known]
+            table.put_numbers(rows[known], 0, times, now_ms)
+            table.remove(rows[known][times == 0])
+        if len(new):
+            table.add(take_rows(keys, new), [to_arrow(changes[new], pa.int64())], now_ms)
+
+    def _shortened(self, state: Columns, groups: BatchGroups) -> Columns:
+        """Return the lists behind segments, of which long ones have their best values; the others go to the table."""
+        lengths = pc.list_value_length(state[0]).to_numpy()
+        owners = np.flatnonzero(groups.is_left & (lengths[groups.last_segments] > MOST_LISTED))
+        if not len(owners):
+            return state
+        long = groups.last_segments[owners]
+        values, parents = flattened(state[0].take(pa.array(long)))
+        times = to_numpy(state[1].take(pa.array(long)).flatten())
+        ranks = comparable_ranks(values, self._extreme.greatest)
+        order = np.lexsort((~ranks, parents))
+        is_present = (times[order] > 0).astype(np.int64)
+        lists = Segments(first_of_runs(parents[order]))
+        better = lists.sums(is_present, np.zeros(len(lists), dtype=np.int64)) - is_present
+        worst, best = order[better >= FEWEST_LISTED], order[better < FEWEST_LISTED]
+        if not len(worst):
+            return state
+        keys = self._keys(groups, owners[parents[worst]], values.take(pa.array(worst)))
+        self.table.add(keys, [to_arrow(times[worst], pa.int64())], groups.now_ms)
+        places = np.arange(len(lengths))
+        places[long] = len(lengths) + np.arange(len(long))
+        shorter = [
+            listed(values.take(pa.array(best)), parents[best], len(long)),
+            listed(to_arrow(times[best], pa.int64()), parents[best], len(long)),
+        ]
+        return take_rows(concatenated([state, shorter]), places)
+
+
+def _with_equal_nans(values: pa.Array) -> pa.Array:
+    """Return the values with all NaNs the same, as they are in the keys of a table."""
+    if not types.is_floating(values.type):
+        return values
+    is_nan = pc.is_nan(values)
+    return pc.if_else(is_nan, pa.scalar(np.nan, values.type), values) if pc.any(is_nan).as_py() else values
+
+
+__all__ = ["FEWEST_LISTED", "MOST_LISTED", "BatchGroups", "ValueOverflow"]
