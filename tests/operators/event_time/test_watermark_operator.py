@@ -77,9 +77,9 @@ def test_a_record_need_not_give_a_watermark() -> None:
         def on_periodic_emit(self, output: WatermarkOutput) -> None:
             pass
 
-    strategy = WatermarkStrategy.for_generator(Marked).with_timestamp_assigner(itself)
+    strategy = WatermarkStrategy.for_generator(Marked).with_timestamp_assigner(lambda value, previous: 10 * value)
     assert watermarks(strategy, [RowBatch([3, 4, 6, 7]), now(10)]) == [
-        (None, 3, 3), Watermark(3), (None, 4, 4), (None, 6, 6), (None, 7, 7), Watermark(7),
+        (None, 3, 30), Watermark(30), (None, 4, 40), (None, 6, 60), (None, 7, 70), Watermark(70),
     ]  # fmt: skip
 
 

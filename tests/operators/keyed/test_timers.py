@@ -5,11 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.common.functions.function_classes import KeyedProcessFunction, TimeDomain
+from rayflink.common.functions.function_classes import (
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    TimeDomain,
+)
 from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, RowBatch, Watermark
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.keyed.keyed_process import KeyedProcessOperator
+from rayflink.operators.keyed.keyed_two_input import KeyedCoProcessOperator
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.state.handles import NoCurrentKeyError
 from rayflink.state.timers import TimerQueue
@@ -180,6 +186,28 @@ def test_failures_name_the_record_or_the_timer() -> None:
     with pytest.raises(UserCodeError, match=r"failed in process_element on record \('a', 'nothing', 1\)"):
         run(lambda: KeyedProcessOperator(first, Script()), [RowBatch([("a", "nothing", 1)])])
     assert TimeDomain.EVENT_TIME.value == 0
+
+
+def test_a_key_selector_of_the_second_input_that_fails_is_named() -> None:
+    class Broken(KeySelector):  # type: ignore[type-arg]
+        def open(self, runtime_context: Any) -> None:
+            if fails == "open":
+                raise ZeroDivisionError
+
+        def close(self) -> None:
+            raise ZeroDivisionError
+
+        def get_key(self, value: Any) -> Any:
+            return value
+
+    class Nothing(KeyedCoProcessFunction):  # type: ignore[type-arg]
+        def process_element1(self, value: Any, ctx: Any) -> None: ...
+
+        def process_element2(self, value: Any, ctx: Any) -> None: ...
+
+    for fails in ("open", "close"):
+        with pytest.raises(UserCodeError, match=f"'tested'.*failed in {fails} of the key selector"):
+            started(lambda: KeyedCoProcessOperator(first, Broken(), Nothing()), context()).close()
 
 
 actions = st.sampled_from(["register", "delete", "due"])
