@@ -10,8 +10,9 @@ Where a batch costs the same whatever its size (a model, a kernel on columns, a 
 small window would make itself smaller: few records a batch, a low rate, fewer records. So windows also have room for
 batches large enough that records cost as much as the batch itself, which a regression over the last batches estimates.
 
-A window starts at two records. It may grow to a multiple of the records that the measured rate stands on, so it reaches
-millions within a few round trips, and a few cheap records open it for a few more only.
+A window starts at two records. It may grow to a multiple of the records that the measured rate stands on, and the
+multiple grows with them: a few cheap records open it for a few more only, and thousands open it to millions. Each round
+trip until then takes milliseconds on a cluster, in which the task may have no input.
 
 Source: apache/flink BufferDebloater (FLIP-183), which sizes buffers in bytes; windows as in RFC 9113, section 5.2.
 """
@@ -27,7 +28,9 @@ FIRST_WINDOW = 2
 """Records that may be in flight in a channel before its consumer was heard of; with one, each channel's first record
 would stop the producer of all."""
 _GROWTH = 4
-"""A window grows to at most this multiple of the records that were measured."""
+"""A window grows to at most this multiple of the records that were measured, while these are few."""
+_CERTAIN_ROWS = 64
+"""Each time that so many were measured the multiple grows by one."""
 _BUFFERS = 2
 """The number of buffers in a window, so that one travels while another is processed."""
 _UPDATES = 4
@@ -260,7 +263,8 @@ class BufferDebloater:
         sized = self._inputs[index]
         allowed = sized.rate.rows_within(self._settings.target_s / len(self._inputs))
         allowed = max(allowed, sized.cost.amortizing_rows())
-        return min(allowed, _GROWTH * sized.rate.rows + len(sized.channels))
+        growth = _GROWTH + sized.rate.rows // _CERTAIN_ROWS
+        return min(allowed, growth * sized.rate.rows + len(sized.channels))
 
     def _resize(self, sized: _Input) -> list[int]:
         sized.sized_rows = sized.rate.rows

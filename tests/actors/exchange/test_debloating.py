@@ -61,6 +61,16 @@ def test_a_window_begins_with_two_records_so_that_the_first_cannot_stop_the_prod
     assert [window.rows for window in consumer.debloater.windows] == [2, 2] == [FIRST_WINDOW] * 2
 
 
+def test_the_window_of_a_cheap_function_reaches_millions_after_six_round_trips() -> None:
+    consumer, windows = Consumer([0]), []
+    for _ in range(7):
+        rows = consumer.announced[0]
+        consumer.work(0, rows, max(1.0, rows / 10_000))  # ten million a second
+        windows.append(consumer.announced[0])
+    assert windows[:5] == [9, 45, 225, 2_249, 108_791], "few records open it to few more, many to many more"
+    assert windows[5] > 2_000_000 and windows[6] > 5_000_000
+
+
 def test_time_in_which_input_waits_for_work_outside_counts() -> None:
     consumer = Consumer([0])
     for _ in range(30):
