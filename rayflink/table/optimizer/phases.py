@@ -61,6 +61,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         batch_join,
         stream_join,
         merge_projections_and_filters,
+        rank_into_deduplicate,
         window_into_aggregate,
         merge_projections_and_filters,
         split_distinct,

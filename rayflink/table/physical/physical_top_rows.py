@@ -29,7 +29,7 @@ def translate_top_rows(translation: Translation, plan: Rank) -> StreamBuilder:
     retracts = bool(translation.changes(below) & (Change.UPDATE | Change.DELETE))
     if retracts:
         _ensure_rows_can_be_found(plan)
-    order = all_of(below, (column for column, _, _ in plan.keys))
+    order = all_of(below, (column for column, _, _ in plan.keys)) or "arrival"
     identity = f"{rows_of(below, plan.partition)}, ordered by {order}"
     spec = TopSpec(
         tuple(column.type.to_arrow() for column in below.schema), plan.partition, plan.keys, plan.first, plan.last,

@@ -15,7 +15,7 @@ class Rank(Relation):
 
     Args:
         partition: these columns.
-        keys: by what they are numbered: (number of a column, descending, nulls first) each.
+        keys: by what they are numbered: (number of a column, descending, nulls first) each; none: as they come.
         first: rows of lesser numbers are left out.
         last: rows of greater numbers are left out; None: none are.
         is_whole: rows are those of a whole table, and their numbers may wait for its end.
@@ -68,7 +68,8 @@ class Rank(Relation):
         parts = ["rankType=[ROW_NUMBER]", f"rankRange=[rankStart={self.first}{end}]"]
         if partition:
             parts.append(f"partitionBy=[{', '.join(self.names[index] for index in partition)}]")
-        return [*parts, f"orderBy=[{order_text(self.names, self.keys)}]", f"select=[{', '.join(self.names)}]"]
+        order = order_text(self.names, self.keys) or "PROCTIME() ASC"
+        return [*parts, f"orderBy=[{order}]", f"select=[{', '.join(self.names)}]"]
 
 
 @dataclass(frozen=True)

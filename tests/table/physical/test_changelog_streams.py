@@ -28,6 +28,7 @@ from rayflink.table import (
     StreamTableEnvironment,
 )
 from rayflink.table.expressions import col, descriptor, map_
+from rayflink.table.plan.changelog_fold import materialized
 from rayflink.testing import (
     UNRELIABLE_NETWORK,
     KillTask,
@@ -234,6 +235,33 @@ def test_a_table_shows_the_last_row_of_its_key_and_then_the_one_before_it(t_env)
         assert row.get_row_kind() is not OLD
         table[row.n] = None if row.get_row_kind() is GONE else row.w
     assert {key: word for key, word in table.items() if word} == {1: "b", 2: "a"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("order", "keyed", "everyone"),
+    [("at", [("a", 2), ("b", 4)], ("a", 2)), ("at DESC", [("a", 7), ("b", 4)], ("a", 7)),
+     ("now", [("a", 2), ("b", 4)], ("a", 2)), ("now DESC", [("a", 7), ("b", 4)], ("b", 4))],
+)  # fmt: skip
+def test_the_first_row_of_a_key_goes_when_it_is_taken_back(t_env, order, keyed, everyone):
+    changes = [(NEW, "a", 5), (NEW, "b", 3), (NEW, "a", 2), (NEW, "a", 7), (NEW, "a", 9), (GONE, "a", 5)]
+    changes += [(GONE, "a", 9), (OLD, "b", 3), (NOW, "b", 4)]
+    schema = Schema.new_builder().column("word", "STRING").column("n", "INT").watermark("at", "at")
+    schema.column_by_expression("at", "TO_TIMESTAMP_LTZ(n, 3)").column_by_expression("now", "PROCTIME()")
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env, changes), schema.build()))
+    for partition, wanted in (("PARTITION BY word", keyed), ("", [everyone])):
+        number = f"ROW_NUMBER() OVER ({partition} ORDER BY {order})"
+        found = t_env.execute_sql(f"SELECT word, n FROM (SELECT *, {number} AS rn FROM t) WHERE rn = 1").collect()
+        assert sorted(materialized(found)) == wanted
+
+
+def test_the_first_rows_as_they_come_are_numbered_anew_when_one_is_taken_back(t_env):
+    changes = [(NEW, "a", 5), (NEW, "a", 2), (NEW, "a", 7), (NEW, "a", 1), (GONE, "a", 5)]
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env, changes)))
+    number = "ROW_NUMBER() OVER (PARTITION BY word ORDER BY now)"
+    query = f"SELECT *, {number} AS rn FROM (SELECT *, PROCTIME() AS now FROM t)"
+    found = t_env.execute_sql(f"SELECT n, rn, now IS NULL FROM ({query}) WHERE rn <= 2").collect()
+    assert sorted(materialized(found)) == [(2, 1, False), (7, 2, False)]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from ....errors import SqlError
 from ....plan.joins import IntervalJoin, Join, StreamJoin, WindowJoin
 from ....plan.logical import Filter, Project, Relation, WindowAggregate, WindowTable
 from ....plan.matching import MatchRecognize
-from ....plan.ranks import Deduplicate, WindowRank
+from ....plan.ranks import WindowRank
 from ....plan.typed import Column
 from ...join_keys import as_before, equalities, keyed
 
@@ -75,14 +75,12 @@ def _ensure_own_times(node: Relation) -> None:
             columns += [(node.left, node.interval.left), (node.right, node.interval.right)]
         case WindowJoin():
             columns += [(node.left, node.left_bounds[0]), (node.right, node.right_bounds[0])]
-        case Deduplicate() if node.is_event_time:
-            columns.append((node.input, node.keys[0][0]))
         case WindowRank():
             columns.append((node.input, node.bounds[0]))
         case MatchRecognize() if not node.is_whole:
             columns.append((node.input, node.order[0][0]))
     for relation, column in columns:
-        if _is_joined(relation, column):
+        if is_joined(relation, column):
             name, kind = relation.names[column], relation.schema[column].type.nullable()
             problem = f"{name!r} is no time attribute behind a join without windows or bounds of time, whose rows may "
             problem += "come at any time"
@@ -91,15 +89,15 @@ def _ensure_own_times(node: Relation) -> None:
             raise SqlError(problem, remedy, "", node.place)
 
 
-def _is_joined(relation: Relation, column: int) -> bool:
+def is_joined(relation: Relation, column: int) -> bool:
     """Return whether a column is one of a join of streams below."""
     match relation:
         case Project():
             expr = relation.exprs[column]
-            return isinstance(expr, Column) and _is_joined(relation.input, expr.index)
+            return isinstance(expr, Column) and is_joined(relation.input, expr.index)
         case Filter():
-            return _is_joined(relation.input, column)
+            return is_joined(relation.input, column)
     return isinstance(relation, StreamJoin)
 
 
-__all__ = ["stream_join"]
+__all__ = ["is_joined", "stream_join"]
