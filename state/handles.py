@@ -135,24 +135,24 @@ class MergingState(AppendingState[IN, OUT]):
 
     __slots__ = ()
 
-    def absorb(self, target: Namespace, sources: Iterable[Namespace]) -> None:
+    def merge_namespaces(self, target: Namespace, sources: Iterable[Namespace]) -> None:
         """Move what the namespaces `sources` hold for the current key into the namespace `target`, in this order."""
         context = self._context
         before = context.namespace
         for source in sources:
             context.namespace = source
-            content = self._held()
+            content = self._content()
             self.clear()
             context.namespace = target
             if content is not None:
-                self._join(content)
+                self._merge_content(content)
         context.namespace = before
 
-    def _held(self) -> Any:
-        """Return the argument for `_join`, or None where there is nothing."""
+    def _content(self) -> Any:
+        """Return the argument for `_merge_content`, or None where there is nothing."""
         return self.get()
 
-    def _join(self, content: UserValue) -> None:
+    def _merge_content(self, content: UserValue) -> None:
         self.add(content)
 
 
@@ -198,10 +198,10 @@ class ListState(MergingState[T, Iterable[T]]):
         else:
             self.clear()
 
-    def _held(self) -> Any:
+    def _content(self) -> Any:
         return list(self.get())
 
-    def _join(self, content: UserValue) -> None:
+    def _merge_content(self, content: UserValue) -> None:
         self.add_all(content)
 
     def _element(self, value: UserValue) -> UserValue:
@@ -329,10 +329,10 @@ class AggregatingState(MergingState[IN, OUT]):
             accumulator = self._function.create_accumulator()
         self._table.put(key, self._taken(self._function.add(isolated(value), accumulator)), namespace)
 
-    def _held(self) -> Any:
+    def _content(self) -> Any:
         return self._table.get(self._key(), self._namespace())
 
-    def _join(self, content: UserValue) -> None:
+    def _merge_content(self, content: UserValue) -> None:
         key, namespace = self._key(), self._namespace()
         mine = self._table.get(key, namespace, _ABSENT)
         merged = content if mine is _ABSENT else self._function.merge(mine, content)

@@ -1,7 +1,8 @@
-"""The open windows of each key where windows merge, and the window under whose name each stores its contents.
+"""The open windows of each key where windows merge, each with its state window.
 
-A merged window takes over the contents of one of those it is made of, so that these need not be moved: the others'
-are added to it. The set is state: it is in snapshots and moves with its key.
+The state window of a window is the one under whose name, as namespace, its contents are stored: at first itself. A
+merged window keeps the state window of one of its parts, so that these contents need not be moved; those of the other
+parts are added to them. The set is state: it is in snapshots and moves with its key.
 
 Source: apache/flink MergingWindowSet.
 """

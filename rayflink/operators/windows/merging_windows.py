@@ -55,7 +55,11 @@ class MergingWindowOperator(TriggeredWindowOperator):
         return self._in_flight.state_window(key, window)
 
     def _merge_windows(self, key: Any, result: Any, parts: list[Any], target: Any, others: list[Any]) -> None:
-        """Merge the windows `parts` into `result`; `target` and `others` name the windows with their contents."""
+        """Merge the windows `parts` into `result`.
+
+        `target` and `others` are the state windows of the parts (see `MergingWindowSet`): the contents of the others
+        are added to those of the target.
+        """
         self._ensure_not_over(result)
         context, trigger_context = self.context, self._trigger_context
         context.namespace, trigger_context.merged = result, parts
@@ -72,10 +76,10 @@ class MergingWindowOperator(TriggeredWindowOperator):
                 raise self._window_failure("clear of the trigger", key, part) from error
             timers.delete(self.cleanup_time(part), key, part)
         for other in others:
-            self._absorb(key, result, target, other)
+            self._merge_contents(key, result, target, other)
 
-    def _absorb(self, key: Any, window: AnyWindow, target: Any, other: Any) -> None:
-        """Add the contents of `other` to those of `target`."""
+    def _merge_contents(self, key: Any, window: AnyWindow, target: Any, other: Any) -> None:
+        """Add the contents of the state window `other` to those of `target`."""
         table = self._table
         added = table.get(key, other, _ABSENT)
         if added is _ABSENT:

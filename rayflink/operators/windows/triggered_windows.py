@@ -31,7 +31,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
     """Windows of any kind that do not merge.
 
     Args:
-        trigger: called for each record and timer; the last argument, behind those of `BaseWindowOperator`.
+        *arguments: those of `BaseWindowOperator`, then the trigger, which is called for each record and each timer.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -126,11 +126,12 @@ class TriggeredWindowOperator(BaseWindowOperator):
         if result.is_purge():
             self._table.remove(key, state_window)
 
-    def _fire(self, timers: Timers, until: int, on_time: Any, cleans: bool) -> Iterator[Element]:
+    def _fire(self, timers: Timers, until: int, on_time: Any, ends_windows: bool) -> Iterator[Element]:
         out = OutputBuffer()
-        return paced(self._timer_calls(timers.due(until), on_time, cleans, out), out, self.ctx.clock)
+        return paced(self._timer_calls(timers.due(until), on_time, ends_windows, out), out, self.ctx.clock)
 
-    def _timer_calls(self, due: Iterator[Any], on_time: Any, cleans: bool, out: OutputBuffer) -> Iterator[None]:
+    def _timer_calls(self, due: Iterator[Any], on_time: Any, ends_windows: bool, out: OutputBuffer) -> Iterator[None]:
+        """Fire timers one by one; `ends_windows` says whether windows end by the clock of these timers."""
         for timestamp, key, window in due:
             state_window = self._state_window(key, window)
             if state_window is None:  # a timer that the trigger left behind when its window became part of another
@@ -141,7 +142,7 @@ class TriggeredWindowOperator(BaseWindowOperator):
             except Exception as error:
                 raise self._window_failure(on_time.__name__, key, window) from error
             yield from self._apply_result(result, key, window, state_window, out)
-            if cleans and timestamp == self.cleanup_time(window):
+            if ends_windows and timestamp == self.cleanup_time(window):
                 self._clean(key, window, state_window)
             yield
 
@@ -200,7 +201,7 @@ class _Context(OnMergeContext, WindowAssignerContext, EvictorContext):
                 f"only list, reducing and aggregating state can be merged, found {state_descriptor!r}; keep what the "
                 "trigger knows of a window in one of them"
             )
-        handle.absorb(self._operator.context.namespace, self.merged)
+        handle.merge_namespaces(self._operator.context.namespace, self.merged)
 
     def get_partitioned_state(self, state_descriptor: Any) -> Any:
         store = self._operator._window_store

@@ -45,7 +45,9 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def register_processing_time_timer(self, time: int) -> None:
-        """Call `on_processing_time` when the millisecond `time` of the wall clock has passed."""
+        """Call `on_processing_time` when the wall clock reads `time + 1` or later: as a window ends, behind its
+        `max_timestamp`.
+        """
 
     @abstractmethod
     def register_event_time_timer(self, time: int) -> None:
@@ -71,8 +73,8 @@ class OnMergeContext(TriggerContext):
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
         """Move the state of the merged windows into that of the new one.
 
-        Value state cannot be merged: store a single value as reducing state whose function chooses one of two, such as
-        `min`. The function must not depend on the order of the windows.
+        Value state cannot be merged, and stays with its window: store a single value that is to be merged as reducing
+        state whose function chooses one of two, such as `min`. It must not depend on the order of the windows.
 
         Args:
             state_descriptor: of list, reducing or aggregating state.
@@ -111,8 +113,9 @@ class Trigger(ABC, Generic[Input, WindowType]):
     def on_merge(self, window: Any, ctx: _OnMerge) -> None:
         """Set the timers and merge the state of `window`, which replaces one or more windows.
 
-        Called before `on_element` of the record that caused the merge; that record is not counted yet. The replaced
-        windows are cleared afterwards.
+        Called before `on_element` of the record that caused the merge; that record is not counted yet. Then `clear` is
+        called for each replaced window, whose merged state is empty by then. So store the time of a timer that `clear`
+        has to delete in value state too; a timer that is left behind does nothing, but stays in state until its time.
 
         Raises:
             NotImplementedError: the trigger does not work with windows that merge.

@@ -133,7 +133,7 @@ def scoped_state_belongs_to_the_namespace(subject: Subject) -> None:
     same("the list of the key", list(states.get_list_state(ListStateDescriptor("of key"))), everything)
 
 
-def merging_states_absorb_other_namespaces(subject: Subject) -> None:
+def merging_states_merge_other_namespaces(subject: Subject) -> None:
     states, context = subject.store(scoped=True)
     total = states.get_reducing_state(ReducingStateDescriptor("r", add))
     gathered = states.get_aggregating_state(AggregatingStateDescriptor("a", Gather()))
@@ -144,10 +144,10 @@ def merging_states_absorb_other_namespaces(subject: Subject) -> None:
             handle.add(namespace)
     context.namespace = "mine"
     for handle in (total, gathered, listed):
-        handle.absorb(3, [1, 2, "empty"])
+        handle.merge_namespaces(3, [1, 2, "empty"])
     same("the namespace afterwards", context.namespace, "mine")
     context.namespace = 3
-    same("absorbed", (total.get(), gathered.get(), list(listed)), (6, [3, 1, 2], [3, 1, 2]))
+    same("merged", (total.get(), gathered.get(), list(listed)), (6, [3, 1, 2], [3, 1, 2]))
     context.namespace = 1
     same("what is left", (total.get(), gathered.get(), list(listed)), (None, None, []))
 
@@ -179,7 +179,7 @@ LAWS: tuple[Law, ...] = (
     maps_read_like_dicts,
     reducing_and_aggregating_states_fold_what_is_added,
     scoped_state_belongs_to_the_namespace,
-    merging_states_absorb_other_namespaces,
+    merging_states_merge_other_namespaces,
     one_name_is_one_state,
     without_a_current_key_state_is_refused,
 )

@@ -155,9 +155,37 @@ def test_a_continuous_processing_time_trigger_fires_each_interval_of_an_open_win
     )
     verify(
         maker(TumblingEventTimeWindows.of(12), ContinuousProcessingTimeTrigger.of(5)),
-        [rec(("a", 1), 3), at(6), at(7), at(40), wm(50)],
-        [rec(("a", "TimeWindow(start=0, end=12)", [1]), 11)] * 3 + [wm(50)],
+        [rec(("a", 1), 3), at(6), at(7), at(14), at(21), wm(50)],
+        [rec(("a", "TimeWindow(start=0, end=12)", [1]), 11)] * 5 + [wm(50)],
     )
+
+
+def test_the_wall_clock_past_the_end_of_an_event_time_window_fires_it_each_interval() -> None:
+    with OperatorHarness(maker(TumblingEventTimeWindows.of(12), ContinuousProcessingTimeTrigger.of(5))) as harness:
+        counts = []
+        for ms in (1_002, 1_003, 1_005, 1_006, 1_010, 1_011):
+            harness.set_processing_time(ms)
+            harness.process(("a", ms), 3)
+            counts.append(len(harness.output))
+        assert counts == [0, 0, 0, 1, 1, 2], "after 1,005 and 1,010 ms, though the window ends at 12 ms of event time"
+        harness.advance_watermark(11)
+        assert harness.operators[0].waiting_timers == 0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("is_event_time", [True, False])
+def test_a_session_of_many_records_has_the_timers_of_one(is_event_time: bool) -> None:
+    assigner: Any = TEN if is_event_time else ProcessingTimeSessionWindows.with_gap(Time.milliseconds(10))
+    trigger: Any = (ContinuousEventTimeTrigger if is_event_time else ContinuousProcessingTimeTrigger).of(4)
+    with OperatorHarness(sessions(assigner, trigger=trigger)) as harness:
+        for ms in (0, 1, 2, 3):
+            harness.set_processing_time(ms)
+            harness.process(("a", ms), ms * 4)
+        operator: Any = harness.operators[0]
+        timers = operator._event_timers if is_event_time else operator._processing_timers
+        assert len(timers) == 2, "one for the next firing, one for the end"
+        harness.give(wm(50))
+        harness.give(at(50))
+        assert [state.keyed for states in harness.snapshot().values() for state in states] == [{}]
 
 
 def test_a_trigger_gets_the_timestamp_of_the_record_with_any_assigner() -> None:
