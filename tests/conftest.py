@@ -18,6 +18,9 @@ from tests.suite.time_budget import Recorder
 gc.set_threshold(20_000, 20, 20)
 """Collections are rarer than Python's default has them, for each looks at what thousands of tests have imported."""
 
+os.environ.setdefault("RAY_worker_niceness", "0")
+"""What Ray adds to the niceness of its workers, else 15: then they would wait for all tests that run beside them."""
+
 DAILY = "daily"
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", DAILY)
 settings.register_profile(DAILY, deadline=None, print_blob=True, max_examples=15)

@@ -18,7 +18,7 @@ from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
-SECONDS = float(os.environ.get("RAYFLINK_FLAT_MEMORY_S", "10"))
+SECONDS = float(os.environ.get("RAYFLINK_FLAT_MEMORY_S", "5"))
 BATCH_BYTES = 1 << 20
 CHANNELS = 2
 BUFFERS_SENT = CHANNELS * 10

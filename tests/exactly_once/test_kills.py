@@ -97,7 +97,8 @@ def campaign(rounds: int, victims: tuple[str, ...], *more: str, within_s: float 
     ],
 )
 def test_lost_processes_lose_and_repeat_nothing(victims: tuple[str, ...], on_postgres: bool):
-    verdict = campaign(len(victims), victims, *["--postgres"] * on_postgres)
+    often = ("--option", "execution.checkpointing.interval=300 ms")
+    verdict = campaign(len(victims), victims, *often, *["--postgres"] * on_postgres)
     assert ("table=lines" in verdict) == on_postgres
 
 

@@ -21,6 +21,7 @@ from tests.exactly_once.running import RunningJob, TwoNodes, processes, two_node
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 WITHIN_S = 60
 RECORDS = 12_000
+OFTEN = ["execution.checkpointing.interval=300 ms"]
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
 
 @pytest.mark.spec("H73", "S11", "S12", "S01", "one", "checkpoints", "S13", "next", "S14", "coordinator", "I38", "store")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
-    job = RunningJob(tmp_path, RECORDS)
+    job = RunningJob(tmp_path, RECORDS, OFTEN)
     with under_way(job):
         ((name, pid),) = processes("coordinator")
         os.kill(pid, signal.SIGKILL)
@@ -81,7 +82,7 @@ def attempts(status: dict[str, Any]) -> set[int]:
 
 @pytest.mark.spec("H63", "S10", "A11", "storage")
 def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
-    job = RunningJob(tmp_path, RECORDS)
+    job = RunningJob(tmp_path, RECORDS, OFTEN)
     with under_way(job):
         pass
     with two_nodes() as nodes, restored(job) as driver:
@@ -96,7 +97,7 @@ def test_a_job_goes_on_in_a_new_cluster(tmp_path: Path):
 
 @pytest.mark.spec("A11", "leader", "S13", "leader")
 def test_of_two_coordinators_the_first_is_fenced_and_the_output_is_exact(tmp_path: Path):
-    job = RunningJob(tmp_path, RECORDS)
+    job = RunningJob(tmp_path, RECORDS, OFTEN)
     with under_way(job), restored(job, "--local") as second:
         assert job._driver.wait(WITHIN_S) == 1
         assert "leads the job with the checkpoints in" in job._log()
@@ -116,7 +117,7 @@ def is_described_as_waiting(status: dict[str, Any]) -> bool:
 
 @pytest.mark.spec("S02", "waits", "S08", "X45", "waits", "S14", "workers")
 def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
-    job = RunningJob(tmp_path, RECORDS)
+    job = RunningJob(tmp_path, RECORDS, OFTEN)
     with under_way(job) as nodes:
         (name,) = (name for name, _ in processes("coordinator"))
         handle = attach(name.partition("/")[0], watching.NAMESPACE)
