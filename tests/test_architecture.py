@@ -213,7 +213,11 @@ def test_every_room_has_its_place():
 
 def test_folders_are_small():
     counts = Counter(file.path.parent.relative_to(ROOT).as_posix() for file in source_files(EVERYTHING))
-    assert {folder: count for folder, count in counts.items() if count > MOST_FILES_A_FOLDER} == {}
+    full = {folder: count for folder, count in counts.items() if count > MOST_FILES_A_FOLDER}
+    assert not full, (
+        f"at most {MOST_FILES_A_FOLDER} files a folder: move those of one topic into a folder below it, whose "
+        f"__init__.py says what is in it, or move what does not belong there: {full}"
+    )
 
 
 def test_every_folder_says_what_it_holds():
@@ -223,7 +227,10 @@ def test_every_folder_says_what_it_holds():
         if file.path.stem == "__init__"
         and len((ast.get_docstring(file.tree) or "").splitlines()) < LEAST_LINES_OF_A_ROOM
     ]
-    assert not silent, f"say what is in the folder, what enters and leaves, and what does not belong there: {silent}"
+    assert not silent, (
+        f"at least {LEAST_LINES_OF_A_ROOM} lines in the docstring of an __init__.py: say what is in the folder, "
+        f"what enters and leaves, and what does not belong there: {silent}"
+    )
 
 
 def test_only_one_folder_imports_ray():

@@ -89,7 +89,7 @@ def test_named_changes_fit_the_product_and_the_rows():
 
 
 def test_a_row_gets_changes_where_few_other_tests_run():
-    path = "actors/job/restarts.py"
+    path = "actors/job/failures/restarts.py"
     source = (Path(__file__).parents[1] / path).read_text(encoding="utf-8")
     lines = frozenset(range(1, source.count("\n")))
     (fixed,) = [number for number in lines if "self._failures <= self._attempts" in source.splitlines()[number - 1]]

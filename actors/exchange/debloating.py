@@ -30,7 +30,7 @@ would stop the producer of all."""
 _GROWTH = 4
 """A window grows to at most this multiple of the records that were measured, while these are few."""
 _CERTAIN_ROWS = 64
-"""Each time that so many were measured the multiple grows by one."""
+"""Each time that this number of records was measured the multiple grows by one."""
 _BUFFERS = 2
 """The number of buffers in a window, so that one travels while another is processed."""
 _UPDATES = 4

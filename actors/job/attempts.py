@@ -14,7 +14,7 @@ from ..messages.messages import CancelTask, TaskDeployment
 from ..messages.scheduling import slot_of
 from ..messages.states import ExecutionState
 from .deployment import Deployer
-from .failover import Place
+from .failures.failover import Place
 
 Equip: TypeAlias = Callable[[TaskDeployment, Execution], TaskDeployment]
 """Returns the deployment of an attempt with the state that it starts from."""

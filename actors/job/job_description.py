@@ -12,11 +12,11 @@ from ..messages.executions import ExceptionEntry, Execution
 from ..messages.job_history import JobHistory
 from ..messages.states import JobStatus
 from .attempts import Attempts
+from .failures.job_restarts import JobRestarts
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints
 from .job_lifecycle import JobLifecycle
 from .job_metrics import JobMetrics
-from .job_restarts import JobRestarts
 from .recovery_times import last_recovery
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")

@@ -33,12 +33,12 @@ from ..messages.settings import JobSettings
 from ..messages.states import ExecutionState, JobStatus
 from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
+from .failures.job_restarts import JobRestarts
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import JobReport
 from .job_lifecycle import JobLifecycle
 from .job_rescale import JobRescale
-from .job_restarts import JobRestarts
 from .job_sources import JobSources
 from .slot_wait import SlotRequest
 

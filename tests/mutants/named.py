@@ -40,7 +40,7 @@ class Named:
 
 GATE = "actors/exchange/gate.py"
 SETTINGS = "actors/messages/settings.py"
-RESTARTS = "actors/job/restarts.py"
+RESTARTS = "actors/job/failures/restarts.py"
 TASK_CHECKPOINTS = "actors/task/task_checkpoints.py"
 TRACKER_OR_ALIGNER = "alignment.BarrierTracker(width) if at_least_once else alignment.BarrierAligner(width, in_order)"
 

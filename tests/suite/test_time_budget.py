@@ -52,7 +52,7 @@ def test_a_test_and_a_folder_that_take_too_long_are_named():
 
 
 @pytest.mark.parametrize("slower", [1.0, 2.5, 10.0])
-def test_on_a_slower_machine_no_folder_takes_too_long_and_one_that_takes_a_larger_part_does(slower):
+def test_on_a_slower_machine_only_a_folder_that_takes_a_larger_part_is_too_long(slower):
     spent = {f"{TABLES}[{number}]": 0.6 * slower for number in range(5)}
     assert not list(SMALL.exceeded({"fast": {**spent, "tests/test_b.py::test_b": 1.0 * slower}}))
     (line,) = SMALL.exceeded({"fast": {**spent, "tests/test_b.py::test_b": 2.5 * slower}})
@@ -82,7 +82,7 @@ class Processes:
         shutil.rmtree(self.folder / str(pid))
 
 
-def test_processes_of_a_run_are_counted_with_those_that_have_ended_or_changed_their_names(tmp_path, monkeypatch):
+def test_processes_of_a_run_are_counted_when_they_have_ended_or_changed_names(tmp_path, monkeypatch):
     monkeypatch.setenv(MARK, "mine")
     listed, times, a_second = Processes(tmp_path), ProcessTimes(tmp_path), os.sysconf("SC_CLK_TCK")
     listed.show(1, 0, 50 * a_second)

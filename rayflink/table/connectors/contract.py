@@ -16,7 +16,7 @@ from ..plan.logical import Schema
 from ..plan.typed import Expr
 from ..runtime.lookups.lookup_function import TableLookup
 from ..types import DataType
-from .statistics import TableStatistics
+from .statistics.table_statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment

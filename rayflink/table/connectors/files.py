@@ -34,7 +34,6 @@ from ..runtime.lookups.lookup_function import TableLookup
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_dead_letters import write_dead_letters
-from .file_statistics import statistics_of
 from .formats import FORMATS, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .lookups.lookup_options import RELOAD_OPTIONS, LookupOptions, check_lookup_options, lookup_options
@@ -48,7 +47,8 @@ from .partition_commits import success_files
 from .partitions import DEFAULT_NAME, Partitions, TableFiles, check_partition_types
 from .print_and_blackhole import truth
 from .row_conditions import wanted
-from .statistics import TableStatistics
+from .statistics.file_statistics import statistics_of
+from .statistics.table_statistics import TableStatistics
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment

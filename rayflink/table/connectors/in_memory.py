@@ -10,9 +10,9 @@ from rayflink.connectors.frames.frame_source import FramePart, FrameSource
 
 from ..runtime.lookups.lookup_function import TableLookup
 from .contract import TableSource
-from .in_memory_statistics import statistics_of
 from .lookups.whole_tables import RowsInMemory, whole_lookup
-from .statistics import TableStatistics
+from .statistics.in_memory_statistics import statistics_of
+from .statistics.table_statistics import TableStatistics
 
 if TYPE_CHECKING:
     import pyarrow

@@ -11,7 +11,7 @@ from math import prod
 
 from rayflink.common.errors import assert_never
 
-from ..connectors.statistics import ColumnStatistics, TableStatistics
+from ..connectors.statistics.table_statistics import ColumnStatistics, TableStatistics
 from ..plan.groups import GroupAggregate
 from ..plan.joins import Join, JoinKind, KeyedJoin
 from ..plan.logical import (

@@ -22,7 +22,6 @@ from .rules.merge_projections_and_filters import merge_projections_and_filters
 from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.prune_empty import prune_empty
 from .rules.push_filter_down import push_filter_down
-from .rules.push_filter_into_rank import push_filter_into_rank
 from .rules.push_filter_into_scan import push_filter_into_scan
 from .rules.push_filter_through_join import push_filter_through_join
 from .rules.push_limit_into_scan import push_limit_into_scan
@@ -30,10 +29,11 @@ from .rules.push_nested_projection_into_scan import push_nested_projection_into_
 from .rules.push_projection_into_scan import push_projection_into_scan
 from .rules.push_projection_into_unnest import push_projection_into_unnest
 from .rules.push_projection_through_join import push_projection_through_join
-from .rules.push_projection_through_rank import push_projection_through_rank
 from .rules.push_projection_through_union import push_projection_through_union
-from .rules.rank_into_deduplicate import rank_into_deduplicate
-from .rules.rank_into_window_rank import rank_into_window_rank
+from .rules.ranks.push_filter_into_rank import push_filter_into_rank
+from .rules.ranks.push_projection_through_rank import push_projection_through_rank
+from .rules.ranks.rank_into_deduplicate import rank_into_deduplicate
+from .rules.ranks.rank_into_window_rank import rank_into_window_rank
 from .rules.recognize_interval_join import recognize_interval_join
 from .rules.recognize_window_join import recognize_window_join
 from .rules.reorder_joins import reorder_joins

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..connectors.statistics import ColumnStatistics, as_number
+from ..connectors.statistics.table_statistics import ColumnStatistics, as_number
 from ..plan.typed import Call, Column, Expr, Literal
 from .conditions import parts_of
 

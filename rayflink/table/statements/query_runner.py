@@ -23,7 +23,7 @@ from ..explain import explained
 from ..explain_detail import ExplainDetail
 from ..optimizer.nondeterministic_updates import ensure_deterministic_updates
 from ..optimizer.optimizer import optimized
-from ..optimizer.rules.share_scans import share_scans
+from ..optimizer.share_scans import share_scans
 from ..optimizer.upsert_sources import normalize_upserts
 from ..parsing.nesting import deeply, too_deep
 from ..physical.physical_planner import PhysicalPlanner

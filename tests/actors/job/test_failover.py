@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.job.failover import Failover, Place
+from rayflink.actors.job.failures.failover import Failover, Place
 from rayflink.graph.attributes import ExchangeMode, ResultPartitionType
 from rayflink.graph.execution_graph import execution_graph
 from rayflink.graph.job_graph import JobGraph, JobVertex

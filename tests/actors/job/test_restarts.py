@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.job import restarts
-from rayflink.actors.job.restarts import RestartStrategy
+from rayflink.actors.job.failures import restarts
+from rayflink.actors.job.failures.restarts import RestartStrategy
 from rayflink.common.errors import ConfigError
 
 

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from rayflink.actors.exchange.links import MessageGap
-from rayflink.actors.job.same_failures import STEADY_MS, SameFailures
+from rayflink.actors.job.failures.same_failures import STEADY_MS, SameFailures
 from rayflink.actors.messages.commands import EndJob, TaskGone, Tick
 from rayflink.actors.messages.messages import TaskFailure
 from rayflink.actors.messages.states import ExecutionState, JobStatus

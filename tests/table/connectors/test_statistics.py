@@ -11,8 +11,8 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from rayflink.table.connectors import file_statistics
-from rayflink.table.connectors import in_memory_statistics as held_statistics
+from rayflink.table.connectors.statistics import file_statistics
+from rayflink.table.connectors.statistics import in_memory_statistics as held_statistics
 from rayflink.table.optimizer.estimates import UNKNOWN_ROWS, Estimate, Estimates
 from rayflink.table.optimizer.optimizer import RuleSettings, optimized
 from rayflink.table.plan.logical import Scan

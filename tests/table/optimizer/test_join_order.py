@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rayflink.table.optimizer.rules.join_order import Condition, JoinOrder, Order, tables_of
+from rayflink.table.optimizer.join_order import Condition, JoinOrder, Order, tables_of
 
 
 def all_orders(tables: frozenset[int]) -> list[Order]:

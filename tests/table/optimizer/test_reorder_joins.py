@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.table import EnvironmentSettings, TableEnvironment
-from rayflink.table.optimizer.rules.join_order import JoinOrder, Order
+from rayflink.table.optimizer.join_order import JoinOrder, Order
 from rayflink.table.runtime.joins.join_rows import JoinRows
 
 SALES = pa.table({"id": range(4000), "shop": [n % 40 for n in range(4000)], "item": [n % 500 for n in range(4000)]})

@@ -49,8 +49,8 @@ from ...plan.typed import Call, Column, Expr
 from ..conditions import always, filtered, is_movable, parts_of
 from ..estimates import Estimates
 from ..join_keys import Pair, equalities
+from ..join_order import Condition, JoinOrder, Order
 from ..selectivity import selectivity
-from .join_order import Condition, JoinOrder, Order
 from .push_projection_into_scan import columns_of, moved
 
 LEAST = 3

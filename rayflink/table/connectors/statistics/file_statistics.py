@@ -12,7 +12,7 @@ from typing import Any
 
 from rayflink.connectors.files.compression import UNPACK_ERRORS, is_compressed, open_bytes
 
-from .statistics import ColumnStatistics, TableStatistics, as_number, merge_statistics
+from .table_statistics import ColumnStatistics, TableStatistics, as_number, merge_statistics
 
 MOST_FILES = 100
 """Files that are asked; where there are more, this many of them, and the others are judged by their size."""

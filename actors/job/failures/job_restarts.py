@@ -10,9 +10,9 @@ from typing import Any
 from rayflink.common.text_output.logs import get_logger
 from rayflink.graph.job_graph import JobGraph
 
-from ..messages.executions import Execution
-from ..messages.messages import TaskFailure
-from ..messages.states import ExecutionState
+from ...messages.executions import Execution
+from ...messages.messages import TaskFailure
+from ...messages.states import ExecutionState
 from .failover import Failover, Place
 from .restarts import NoRestart, RestartStrategy
 from .same_failures import SameFailures

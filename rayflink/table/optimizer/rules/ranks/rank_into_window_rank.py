@@ -38,9 +38,9 @@ With the rule:
 
 from __future__ import annotations
 
-from ...plan.logical import Filter, Project, Relation, TimePart, WindowTable
-from ...plan.ranks import Rank, WindowRank
-from ...plan.typed import Column
+from ....plan.logical import Filter, Project, Relation, TimePart, WindowTable
+from ....plan.ranks import Rank, WindowRank
+from ....plan.typed import Column
 
 
 def rank_into_window_rank(plan: Relation) -> Relation:

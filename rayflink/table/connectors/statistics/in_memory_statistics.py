@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .statistics import ColumnStatistics, TableStatistics, as_number
+from .table_statistics import ColumnStatistics, TableStatistics, as_number
 
 if TYPE_CHECKING:
     import pyarrow

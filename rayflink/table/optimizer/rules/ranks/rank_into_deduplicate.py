@@ -33,15 +33,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...binding.expressions import call
-from ...plan.changelog import Change, changes_of
-from ...plan.logical import Attribute, Project, Relation, TimePart
-from ...plan.ranks import Deduplicate, Rank, WindowRank
-from ...plan.typed import Expr, Literal
-from ...plan.upsert_keys import upsert_key
-from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
-from ...types import DataTypes
-from .joins_of_streams.stream_join import is_joined
+from ....binding.expressions import call
+from ....plan.changelog import Change, changes_of
+from ....plan.logical import Attribute, Project, Relation, TimePart
+from ....plan.ranks import Deduplicate, Rank, WindowRank
+from ....plan.typed import Expr, Literal
+from ....plan.upsert_keys import upsert_key
+from ....plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ....types import DataTypes
+from ..joins_of_streams.stream_join import is_joined
 
 
 def rank_into_deduplicate(plan: Relation) -> Relation:

@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...plan.logical import Filter, Project, Relation
-from ...plan.ranks import Rank, WindowRank
-from .push_projection_into_scan import columns_of, moved
-from .push_projection_through_join import with_columns
+from ....plan.logical import Filter, Project, Relation
+from ....plan.ranks import Rank, WindowRank
+from ..push_projection_into_scan import columns_of, moved
+from ..push_projection_through_join import with_columns
 
 
 def push_projection_through_rank(plan: Relation) -> Relation:

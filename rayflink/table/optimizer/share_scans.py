@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
-from ...plan.typed import Column
-from .merge_projections_and_filters import inlined, merge_projections_and_filters
-from .push_nested_projection_into_scan import with_equal_fields
+from ..plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
+from ..plan.typed import Column
+from .rules.merge_projections_and_filters import inlined, merge_projections_and_filters
+from .rules.push_nested_projection_into_scan import with_equal_fields
 
 
 def share_scans(plans: Sequence[Relation]) -> list[Relation]:

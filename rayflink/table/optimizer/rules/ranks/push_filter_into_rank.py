@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...plan.logical import Filter, Relation
-from ...plan.ranks import Rank
-from ...plan.typed import Call, Column, Expr, Literal
-from ...types import INTEGERS
-from ..conditions import all_of, parts_of
+from ....plan.logical import Filter, Relation
+from ....plan.ranks import Rank
+from ....plan.typed import Call, Column, Expr, Literal
+from ....types import INTEGERS
+from ...conditions import all_of, parts_of
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 

@@ -14,7 +14,7 @@ from typing import Any
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
 
-from ..messages.messages import TaskFailure
+from ...messages.messages import TaskFailure
 
 STEADY_MS = 60_000
 """An attempt that ran for longer made progress, unless it failed on the same record."""
