@@ -37,7 +37,10 @@ class Unblock:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """Snapshot now; the first barrier came `alignment_ms` ago, and those of the `missing` channels are not here yet."""
+    """The alignment is over, so take the snapshot now; the first barrier came `alignment_ms` ago.
+
+    Where a barrier has overtaken records, those of the `missing` channels are not here yet.
+    """
 
     barrier: CheckpointBarrier
     alignment_ms: int
@@ -52,6 +55,26 @@ class Aborted:
 
 
 Action: TypeAlias = Block | Unblock | Aligned | Aborted
+
+
+class BarrierArrivals:
+    """Since when barriers wait that were received or triggered; those of a checkpoint count as the first of them."""
+
+    def __init__(self) -> None:
+        self._since_ms: dict[int, int] = {}
+
+    def note(self, checkpoint_id: int, now_ms: int) -> None:
+        """Record that a barrier was received or triggered."""
+        self._since_ms.setdefault(checkpoint_id, now_ms)
+
+    def forget(self, checkpoint_id: int) -> None:
+        """Forget the barriers of this checkpoint and of older ones: they wait no longer."""
+        self._since_ms = {number: since for number, since in self._since_ms.items() if number > checkpoint_id}
+
+    def oldest_wait_ms(self, last_id: int, now_ms: int) -> int:
+        """Return how long the oldest barrier of a checkpoint above `last_id` has waited; 0 if there is none."""
+        since = min((since for number, since in self._since_ms.items() if number > last_id), default=now_ms)
+        return max(0, now_ms - since)
 
 
 class BarrierAligner:
@@ -88,7 +111,10 @@ class BarrierAligner:
         return [*actions, Block(channel)]
 
     def announce(self, barrier: CheckpointBarrier, now_ms: int) -> list[Action]:
-        """Note that a channel has received a barrier that may overtake records; its turn comes later."""
+        """Note that a channel has received a barrier that may overtake records; its turn comes later.
+
+        Not to be confused with `CheckpointAnnounced`, by which a checkpoint is announced before it is triggered.
+        """
         return self._start(barrier, now_ms) or []
 
     @property

@@ -30,7 +30,7 @@ class CurrentBuffer:
         self._gate = gate
         self.channel = self.input_index = 0
         self._batch: Batch | None = None
-        self._done = self._announced = 0
+        self._done = self._ahead = 0
         self._encoded: deque[bytes | memoryview] = deque()
 
     @property
@@ -46,7 +46,7 @@ class CurrentBuffer:
     @property
     def rows_at_hand(self) -> int:
         """Return the number of records that `take_slice` may be asked for."""
-        return self.rows_announced or max(self.rows, MERGED_ROWS)
+        return self.rows_ahead or max(self.rows, MERGED_ROWS)
 
     def load(self, body: bytes, channel: int, input_index: int) -> None:
         """Load a buffer of a channel; the previous one must have been handed out."""
@@ -58,30 +58,30 @@ class CurrentBuffer:
     def take_slice(self, rows: int) -> Batch:
         """Take the next records of the current input, at least one and at most `rows`.
 
-        A batch that is large enough, or that was announced, is not joined with the next.
+        A batch that is large enough, or that was read ahead, is not joined with the next.
         """
-        may_merge = not self.rows_announced
-        parts = [self._take(min(rows, self.rows_announced or self.rows))]
+        may_merge = not self.rows_ahead
+        parts = [self._take(min(rows, self.rows_ahead or self.rows))]
         rows = min(rows, MERGED_ROWS) - len(parts[0])
         while may_merge and rows > 0 and self._can_extend(parts[0]):
             parts.append(self._take(min(rows, self.rows)))
             rows -= len(parts[-1])
         return _merge(parts)
 
-    def announce(self, rows: int) -> Batch | None:
-        """Return the next `rows` records at most ahead of their turn, once those announced before are taken; else None.
+    def look_ahead(self, rows: int) -> Batch | None:
+        """Return the next `rows` records at most ahead of their turn, once those read ahead are taken; else None.
 
-        Too few records, which are merged with those of other buffers, are not announced: None.
+        Too few records, which are merged with those of other buffers, are not read ahead: None.
         """
-        if self._batch is None or self._done < self._announced or self.rows < MERGED_ROWS:
+        if self._batch is None or self._done < self._ahead or self.rows < MERGED_ROWS:
             return None
-        self._announced = min(len(self._batch), self._done + rows)
-        return self._batch.slice(self._done, self._announced)
+        self._ahead = min(len(self._batch), self._done + rows)
+        return self._batch.slice(self._done, self._ahead)
 
     @property
-    def rows_announced(self) -> int:
-        """Return the number of records that `announce` returned and that were not taken yet."""
-        return max(0, self._announced - self._done)
+    def rows_ahead(self) -> int:
+        """Return the number of records that `look_ahead` returned and that were not taken yet."""
+        return max(0, self._ahead - self._done)
 
     def remainder(self) -> list[bytes]:
         """Return the rest that was not handed out yet, encoded anew."""
@@ -97,7 +97,7 @@ class CurrentBuffer:
 
     def statistics(self) -> CurrentBufferStatistics:
         """Return the present counts."""
-        return CurrentBufferStatistics(self.rows, self.rows_announced, len(self._encoded))
+        return CurrentBufferStatistics(self.rows, self.rows_ahead, len(self._encoded))
 
     def _can_extend(self, first: Batch) -> bool:
         """Return whether the next records fit into one batch with `first`; loads the next buffer if necessary."""
@@ -122,7 +122,7 @@ class CurrentBuffer:
 
     def _decode_next(self) -> None:
         self._batch = decode_batch(self._encoded.popleft()) if self._encoded else None
-        self._done = self._announced = 0
+        self._done = self._ahead = 0
 
 
 def _can_merge(first: Batch, other: Batch) -> bool:

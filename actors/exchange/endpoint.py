@@ -179,7 +179,7 @@ class ExchangeEndpoint:
     def _handle_frame(self, sender: TaskAddress, frame: Frame, now_ms: int) -> None:
         match frame:
             case BufferResponse():
-                refusal = self._gate.receive(frame, sender)
+                refusal = self._gate.receive(frame, sender, now_ms)
                 if refusal is not None:
                     self.say(sender, refusal)
             case AddCredit():

@@ -77,7 +77,7 @@ class CurrentBufferStatistics:
 
     rows: int
     """Records of the decoded batch that were not handed out yet; 0 without a batch."""
-    announced_rows: int
+    rows_ahead: int
     """Those of them that an operator has seen ahead of their turn."""
     encoded: int
     """Further batches of the buffer, not decoded yet."""

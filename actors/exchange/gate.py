@@ -13,6 +13,7 @@ from functools import partial
 
 from rayflink.common.records.batches import CheckpointBarrier, EndOfPartition, Event, Watermark
 
+from .alignment import BarrierArrivals
 from .backoff import RequestBackoff
 from .credits import ChannelCredit, FloatingPool
 from .debloating import BufferDebloater
@@ -136,6 +137,7 @@ class InputGate:
         self._recording: InputRecording | None = None
         self.overtaking: list[CheckpointBarrier] = []
         """Barriers that may overtake records, received since the task looked; they wait in their channels as well."""
+        self.arrivals = BarrierArrivals()
         note = self._credit_due.append
         self.channels = [
             InputChannel(
@@ -244,7 +246,9 @@ class InputGate:
             if c.state is ChannelState.REQUESTED
         ]
 
-    def receive(self, frame: BufferResponse, sender: TaskAddress | None = None) -> CancelPartitionRequest | None:
+    def receive(
+        self, frame: BufferResponse, sender: TaskAddress | None = None, now_ms: int = 0
+    ) -> CancelPartitionRequest | None:
         """Receive a buffer or event; for a released or unknown channel, return the request to stop sending.
 
         What a `sender` says that is not the channel's producer, another attempt of it say, is refused in the same way.
@@ -279,8 +283,10 @@ class InputGate:
             assert frame.event is not None
             if self._recording is not None:
                 self._recording.note(channel.index, frame.event)
-            if isinstance(frame.event, CheckpointBarrier) and frame.event.overtakes_at_ms is not None:
-                self.overtaking.append(frame.event)
+            if isinstance(frame.event, CheckpointBarrier):
+                self.arrivals.note(frame.event.checkpoint_id, now_ms)
+                if frame.event.overtakes_at_ms is not None:
+                    self.overtaking.append(frame.event)
             if isinstance(frame.event, Watermark) and channel.queue and isinstance(channel.queue[-1], Watermark):
                 channel.queue.pop()
             channel.queue.append(frame.event)
@@ -350,10 +356,10 @@ class InputGate:
         if self.debloater.windows[channel].is_due:
             self._windows_due.add(channel)
 
-    def stepped(self, idle: bool, blocked: bool) -> None:
-        """Note the end of a step: `idle` with nothing in work, `blocked` while outputs have no room."""
+    def end_step(self, is_idle: bool, is_back_pressured: bool) -> None:
+        """Note the end of a step: idle with nothing in work, back-pressured while outputs have no room."""
         if self.debloater is not None:
-            self._windows_due.update(self.debloater.step(idle and not self.has_input, blocked))
+            self._windows_due.update(self.debloater.step(is_idle and not self.has_input, is_back_pressured))
 
     def block(self, channel: int) -> None:
         """Block a channel: the data that it delivers stays queued."""
@@ -367,7 +373,7 @@ class InputGate:
                 self._enqueue(channel)
 
     def announcements(self) -> list[tuple[TaskAddress, Frame]]:
-        """Return the credit that senders do not know of yet."""
+        """Return the credit, and the windows in records, that senders do not know of yet."""
         frames: list[tuple[TaskAddress, Frame]] = []
         for index in self._credit_due:
             channel = self.channels[index]

@@ -157,11 +157,11 @@ class DataLoop:
     def _next_slice(self) -> Progress:
         buffer, head = self._buffer, self._chain.prefetch
         rows_ahead, input_index = 0 if head is None else head.reads_ahead, buffer.input_index
-        if rows_ahead and head is not None and (ahead := buffer.announce(rows_ahead)) is not None:
+        if rows_ahead and head is not None and (ahead := buffer.look_ahead(rows_ahead)) is not None:
             head.read_ahead(ahead, input_index)
-        is_announced = buffer.rows_announced > 0
+        is_read_ahead = buffer.rows_ahead > 0
         batch = buffer.take_slice(self._room.rows(self._slicer.rows(buffer.rows_at_hand)))
-        if rows_ahead and head is not None and not is_announced:
+        if rows_ahead and head is not None and not is_read_ahead:
             head.read_ahead(batch, input_index)
         self._slicer.expect(len(batch))
         self._room.count_taken(len(batch))

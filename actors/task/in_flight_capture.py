@@ -79,8 +79,8 @@ class InFlightCapture:
         self._gate = gate
         self._recording = gate.record(self._barrier.checkpoint_id, missing, current)
 
-    def is_complete(self, now_ms: int) -> bool:
-        """Return whether no record of the checkpoint is missing; moves barriers whose time is over to the front."""
+    def advance(self, now_ms: int) -> bool:
+        """Move barriers whose time is over to the front; return whether no record of the checkpoint is missing now."""
         number, until = self._barrier.checkpoint_id, self._barrier.aligned_until_ms
         watched = []
         for name, sub in self._watched:

@@ -26,9 +26,9 @@ class _Incomplete:
     deferred: list[DeferredSnapshot] = field(default_factory=list)
     is_aligned: bool = False
 
-    def is_complete(self, now_ms: int) -> bool:
-        """Return whether nothing is missing, after adding what has arrived since the last call."""
-        records_are_here = self.in_flight.is_complete(now_ms)
+    def advance(self, now_ms: int) -> bool:
+        """Add what has arrived since the last call; return whether nothing is missing now."""
+        records_are_here = self.in_flight.advance(now_ms)
         if not self.is_aligned and self.in_flight.has_all_barriers:
             self.is_aligned = True
             alignment_ms = self.metrics.alignment_ms + max(0, now_ms - self.begun_ms)
@@ -97,7 +97,7 @@ class IncompleteSnapshots:
         if not self._incomplete:
             return
         for number, part in list(self._incomplete.items()):
-            is_complete = part.is_complete(now_ms)
+            is_complete = part.advance(now_ms)
             if number == self._newest:
                 self.measured = part.metrics
             if is_complete:

@@ -177,7 +177,7 @@ class StreamTask:
         progress = self._loop.take_turn(now)
         if self._loop.source is None:
             idle = progress is Progress.IDLE and self._buffer.empty and self._chain.idle
-            self._gate.stepped(idle, progress is Progress.BACK_PRESSURED)
+            self._gate.end_step(idle, progress is Progress.BACK_PRESSURED)
         return progress
 
     @property

@@ -73,6 +73,7 @@ class TaskCheckpoints:
         """
         if all(map(_ends, self._gate.channels)):
             self._triggered.append(barrier)
+            self._gate.arrivals.note(barrier.checkpoint_id, self._clock.now_ms())
         else:
             self.decline(barrier.checkpoint_id, "it takes its barriers from its producers, and not all have finished")
 
@@ -97,6 +98,10 @@ class TaskCheckpoints:
         """Return the number of the checkpoint whose barriers are not all here; None: there is none."""
         return self._aligner.pending_id
 
+    def oldest_barrier_wait_ms(self) -> int:
+        """Return how long the oldest barrier has waited that was received or triggered and is not aligned; 0: none."""
+        return self._gate.arrivals.oldest_wait_ms(self._aligner.last_id, self._clock.now_ms())
+
     def begin_triggered(self, now_ms: int) -> bool:
         """Begin the oldest checkpoint that was triggered; return False if there is none."""
         if not self._triggered:
@@ -107,7 +112,10 @@ class TaskCheckpoints:
         return True
 
     def look_on(self, now_ms: int) -> None:
-        """Complete snapshots by what has arrived, and look at barriers that have arrived but wait in a queue."""
+        """Complete snapshots by what has arrived, and look at barriers that have arrived but wait in a queue.
+
+        Called once a step, right after the mail is read.
+        """
         self._incomplete.look(now_ms)
         self._looked_ms = now_ms
         if self._gate.overtaking:
@@ -182,7 +190,7 @@ class TaskCheckpoints:
         self._report(CheckpointDeclined(self._attempt, checkpoint_id, reason, is_failure))
 
     def announced(self, checkpoint_id: int) -> None:
-        """Announce a checkpoint that comes soon to every operator."""
+        """Announce a checkpoint that will be triggered soon to every operator; no barrier of it is here yet."""
         for operator in self._chain.checkpoint_listeners:
             operator.announce(checkpoint_id)
 
@@ -219,6 +227,7 @@ class TaskCheckpoints:
     def abandon(self) -> None:
         """Drop all checkpoints that have not begun, and all parts that are not complete."""
         self._triggered.clear()
+        self._gate.arrivals = alignment.BarrierArrivals()
         self._incomplete.close()
 
     def _act(self, actions: list[alignment.Action], worked: CurrentBuffer | None = None) -> None:
@@ -229,8 +238,10 @@ class TaskCheckpoints:
                 case alignment.Unblock():
                     self._gate.unblock()
                 case alignment.Aligned():
+                    self._gate.arrivals.forget(action.barrier.checkpoint_id)
                     self._take(action, worked)
                 case alignment.Aborted(number):
+                    self._gate.arrivals.forget(number)
                     for writer in self._writers:
                         writer.broadcast(CancelCheckpointMarker(number))
                     self.decline(number, "a producer or a newer checkpoint cancelled it", is_failure=False)

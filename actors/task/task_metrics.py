@@ -43,7 +43,9 @@ def _mark_of(valve: InputWatermarks, index: int) -> int | None:
 class TaskMetrics:
     """Counters of one attempt, and the time it spent busy, idle and back-pressured.
 
-    `group` is the task's metric group, below its job's; operators and their functions register under it.
+    `group` is the task's metric group, below its job's; operators and their functions register under it. The gauges of
+    checkpoints are registered by `measures_checkpoints`, when the task is created, all others by `_bind`, at the first
+    report; counts are brought up to date by `_count`, at each report.
     """
 
     def __init__(self, deployment: TaskDeployment, clock: Clock) -> None:
@@ -67,10 +69,11 @@ class TaskMetrics:
         self.close_errors = 0
 
     def measures_checkpoints(self, checkpoints: TaskCheckpoints) -> None:
-        """Register the durations of the task's newest checkpoint, in nanoseconds as in Flink."""
+        """Register the times of the task's checkpoints; those of the newest are in nanoseconds, as in Flink."""
         gauge = self.group.group.gauge
         gauge(names.CHECKPOINT_ALIGNMENT_TIME, lambda: checkpoints.measured.alignment_ms * 1_000_000)
         gauge(names.CHECKPOINT_START_DELAY, lambda: checkpoints.measured.start_delay_ms * 1_000_000)
+        gauge(names.OLDEST_BARRIER_WAITING_TIME, checkpoints.oldest_barrier_wait_ms)
 
     def located(self, host: str, process_id: str) -> None:
         """Set the process in which the task runs; until then it is "local" on "localhost"."""
@@ -131,17 +134,17 @@ class TaskMetrics:
         for what, name in _TOTALS.items():
             gauge(name, partial(self._total, what))
         gauge(names.IS_BACK_PRESSURED, lambda: any(writer.partition.is_full for writer in writers))
-        gauge("busyTimeMs", lambda: round(self._spent["busy"] * 1000))
-        gauge("backPressuredTimeMs", lambda: round(self._spent["back-pressured"] * 1000))
-        gauge("currentInputWatermarks", lambda: list(valve.watermarks))
-        gauge("queuedBytes", lambda: sum(sub.queued_bytes for sub in subs))
-        gauge("recordsInFlight", lambda: sum(sub.rows_in_flight for sub in subs))
-        gauge("recordsAllowedInFlight", lambda: gate.window_rows)
-        gauge("calls", lambda: peers.calls)
-        gauge("closeErrors", lambda: self.close_errors)
-        gauge("staleMessages", lambda: peers.stale_messages)
-        gauge("repeatedMessages", lambda: peers.repeated)
-        gauge("effectiveBufferTimeoutMs", lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
+        gauge(names.BUSY_TIME_OF_VERTEX, lambda: round(self._spent["busy"] * 1000))
+        gauge(names.BACK_PRESSURED_TIME_OF_VERTEX, lambda: round(self._spent["back-pressured"] * 1000))
+        gauge(names.CURRENT_INPUT_WATERMARKS, lambda: list(valve.watermarks))
+        gauge(names.QUEUED_BYTES, lambda: sum(sub.queued_bytes for sub in subs))
+        gauge(names.RECORDS_IN_FLIGHT, lambda: sum(sub.rows_in_flight for sub in subs))
+        gauge(names.RECORDS_ALLOWED_IN_FLIGHT, lambda: gate.window_rows)
+        gauge(names.CALLS, lambda: peers.calls)
+        gauge(names.CLOSE_ERRORS, lambda: self.close_errors)
+        gauge(names.STALE_MESSAGES, lambda: peers.stale_messages)
+        gauge(names.REPEATED_MESSAGES, lambda: peers.repeated)
+        gauge(names.EFFECTIVE_BUFFER_TIMEOUT, lambda: max((w.effective_timeout_ms for w in writers), default=0.0))
         self.group.network_buffers(buffer_gauges(gate, writers))
 
     def _bind_inputs(self, head: ChainLink, valve: InputWatermarks) -> None:

@@ -20,12 +20,12 @@ class Wait:
     Args:
         kind: one of the names in `rayflink.common.metrics.waits`.
         reason: the same for people.
-        mark: a new wait of the kind begins where it differs: the checkpoint, or the work done so far.
+        episode: the number of the checkpoint, or the work done so far; where it differs, a new wait of the kind begins.
     """
 
     kind: str
     reason: str
-    mark: int | None = None
+    episode: int | None = None
 
 
 def reasons_to_wait(
@@ -76,9 +76,9 @@ class WaitTimes:
             now_s: seconds, monotonic.
         """
         present = list(waits)
-        self._since = {(w.kind, w.mark): self._since.get((w.kind, w.mark), now_s) for w in present}
+        self._since = {(w.kind, w.episode): self._since.get((w.kind, w.episode), now_s) for w in present}
         return [
-            {"for": w.kind, "reason": w.reason, "ms": round((now_s - self._since[w.kind, w.mark]) * 1000)}
+            {"for": w.kind, "reason": w.reason, "ms": round((now_s - self._since[w.kind, w.episode]) * 1000)}
             for w in present
         ]
 

@@ -26,6 +26,7 @@ NO_SHARED_CLUSTER = (
     "only jobs of a running cluster are visible (`ray start --head`, or RAY_ADDRESS); "
     "without one a program starts a Ray of its own, which other terminals cannot see"
 )
+LOCAL_JOBS = "a job of `--local` is visible to its own program alone, which asks the client of the job"
 ENDED_JOBS = "`rayflink list -a` lists jobs that have ended"
 FOLLOW_EVERY_S = 0.5
 """Seconds between two looks for new lines by `logs --follow`."""
@@ -97,7 +98,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     else:
         none = f"no job is running ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
         where = f"; its jobs are:{known}" if known else f"; {none}"
-        print(f"rayflink: no job {wanted!r} on the cluster{where}", file=sys.stderr)
+        print(f"rayflink: no job {wanted!r} on the cluster ({LOCAL_JOBS}){where}", file=sys.stderr)
     return None
 
 

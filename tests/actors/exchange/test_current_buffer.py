@@ -107,11 +107,11 @@ def test_what_was_read_ahead_is_a_slice_of_its_own() -> None:
     bench.feed(0, RowBatch(list(range(MERGED_ROWS))))
     bench.feed(0, RowBatch([-1]))
     bench.load()
-    ahead = bench.buffer.announce(2)
+    ahead = bench.buffer.look_ahead(2)
     assert ahead is not None and list(rows_of(ahead)) == [0, 1]
     assert bench.buffer.rows_at_hand == 2
     assert bench.slice(2) == [0, 1]
-    assert bench.buffer.announce(2) is None, "so few are left that they are worked with those behind them"
+    assert bench.buffer.look_ahead(2) is None, "so few are left that they are worked with those behind them"
 
 
 def test_buffers_of_the_other_input_stay_where_they_are() -> None:

@@ -81,6 +81,48 @@ def test_records_behind_a_barrier_wait_until_all_barriers_are_there():
     assert (ack.checkpoint_id, ack.metrics.alignment_ms, ack.metrics.start_delay_ms) == (1, 30, 100)
 
 
+def oldest_wait_ms(bench: TaskBench) -> Any:
+    return bench.task.report().metrics["oldestBarrierWaitingTimeMs"]
+
+
+@pytest.mark.parametrize("mode", ["EXACTLY_ONCE", "AT_LEAST_ONCE"])
+def test_the_oldest_barrier_waits_from_its_receipt_until_all_are_here(mode: str):
+    bench = TaskBench([Gathers()], (0, 0), {"execution.checkpointing.mode": mode}).start()
+    waits = [oldest_wait_ms(bench)]
+    for channel, elements in [(B, [6, BARRIER]), (C, [4]), (B, [CheckpointBarrier(2, 950)]), (C, [BARRIER])]:
+        bench.feed(channel, *elements)
+        bench.work()
+        bench.clock.advance(10)
+        waits.append(oldest_wait_ms(bench))
+    bench.feed(C, CancelCheckpointMarker(2))
+    bench.work()
+    bench.feed(B, CheckpointBarrier(2, 950))
+    bench.work()
+    bench.clock.advance(10)
+    assert [*waits, oldest_wait_ms(bench)] == [0, 10, 20, 30, 20, 0], "the newer barrier, then a cancelled one"
+
+
+def test_a_barrier_behind_records_and_a_triggered_one_wait_for_room():
+    buffers = ("buffers-per-channel", "1"), ("floating-buffers-per-gate", "0")
+    config = {f"taskmanager.network.memory.{name}": number for name, number in buffers}
+    behind = TaskBench([Gathers()], config=config).start(credit=0)
+    behind.feed(0, 1)
+    behind.work()
+    behind.feed(0, 2)
+    source = TaskBench([ListSource([RowBatch([n]) for n in range(50)], ends=False)], ()).start(credit=0)
+    for bench in (behind, source):
+        assert bench.work() is Progress.BACK_PRESSURED
+    behind.feed(0, BARRIER)
+    source.task.mail(TriggerCheckpoint(BARRIER))
+    for bench in (behind, source):
+        bench.work()
+        bench.clock.advance(70)
+        assert oldest_wait_ms(bench) == 70
+        bench.give_credit(100)
+        bench.work()
+        assert oldest_wait_ms(bench) == 0 and len(bench.reported(CheckpointAcknowledged)) == 1
+
+
 @pytest.mark.spec("H42", "attempt", "checkpoint", "metrics", "state", "C35", "checkpoint-responder")
 def test_an_acknowledgement_names_task_checkpoint_state_and_duration():
     bench = fed_by_b_and_c()
