@@ -208,8 +208,12 @@ class Commits:
             return
         again = self._end_call()
         self._pause(again)
-        if not again and (requests := self._due()):
-            self._call = _BackgroundCall(lambda: self._call_committer(requests), wake), requests
+        if again or not (requests := self._due()):
+            return
+        if self._begin(requests):
+            self._call = _BackgroundCall(lambda: self._finish(requests), wake), requests
+        else:
+            self._pause(self._count(requests))
 
     def _end_call(self) -> int:
         """Wait for the call in the background; return the most retries of any of its requests that failed."""
@@ -267,13 +271,24 @@ class Commits:
 
     def _commit(self, requests: list[CommitRequest[Any]]) -> int:
         """Give the first ones to the committer; return the most retries of any that failed, 0 if none did."""
-        self._call_committer(requests)
+        if self._begin(requests):
+            self._finish(requests)
         return self._count(requests)
 
-    def _call_committer(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        """Give requests to the committer, and let each know its outcome; a thread in the background may do so."""
+    def _begin(self, requests: Sequence[CommitRequest[Any]]) -> bool:
+        """Let the committer begin; return False where the requests have to be tried again."""
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
+        try:
+            self._committer.begin(requests)
+        except Exception as error:
+            for request in requests:
+                request.retry_later(error)
+            return False
+        return True
+
+    def _finish(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        """Let the committer commit, and note the outcome of each request; a thread in the background may do so."""
         try:
             self._committer.commit(requests)
         except Exception as error:

@@ -146,9 +146,9 @@ class Committer(ABC):
     in_background: ClassVar[bool] = False
     """Whether `commit` runs in a thread of its own while the task processes records.
 
-    It should where commits move much data or wait for another system, and share nothing with the writer. One call runs
-    at a time, and none while `open` or `close` runs. When the next checkpoint is complete, the task waits for the
-    commits of the one before.
+    It should where commits wait for another system, and share nothing with the writer. Python code in that thread holds
+    up the task, so much of it belongs in `begin`. One call runs at a time, and none while `open` or `close` runs. When
+    the next checkpoint is complete, the task waits for the commits of the one before.
     """
 
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
@@ -160,6 +160,12 @@ class Committer(ABC):
         None: it is on its own.
         """
         return None
+
+    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:  # noqa: B027
+        """Do that part of the next `commit` of these requests that needs the processor; the task waits for it.
+
+        When it raises, all of them are tried again later, as if `commit` had raised.
+        """
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:

@@ -70,6 +70,7 @@ class ChunkCommitter(Committer):
         self._counts = TransactionCounts()
         self._by_id: dict[str, Transactions] = {}
         self._parallelism = 1
+        self._begun: list[Chunk] | KafkaClientError | None = None
 
     def open(self, ctx: WriterContext) -> None:
         self._parallelism, self._now_ms = ctx.parallelism, ctx.now_ms
@@ -82,6 +83,15 @@ class ChunkCommitter(Committer):
 
     def group_of(self, committable: Chunk) -> Hashable:
         return committable.id.transactional_id
+
+    def begin(self, requests: Sequence[CommitRequest[Chunk]]) -> None:
+        """Fill the transaction of new chunks; `commit` then waits for the brokers."""
+        self._begun = None
+        if not requests[0].restored and len(set(map(_run_of, requests))) == 1:
+            try:
+                self._begun = self._begin_run(requests)
+            except KafkaClientError as failure:
+                self._begun = failure
 
     def commit(self, requests: Sequence[CommitRequest[Chunk]]) -> None:
         left = list(requests)
@@ -103,27 +113,40 @@ class ChunkCommitter(Committer):
 
     def _commit_run(self, requests: Sequence[CommitRequest[Chunk]]) -> KafkaClientError | None:
         """Commit chunks of one run; return why they are not all committed."""
-        transactional_id = requests[0].get_committable().id.transactional_id
-        transactions = self._transactions(transactional_id)
-        to_write: list[Chunk] = []
+        transactions = self._transactions(requests[0].get_committable().id.transactional_id)
+        begun, self._begun = self._begun, None
         try:
-            for request in requests:
-                chunk = request.get_committable()
-                fate = transactions.fate(chunk, self._now_ms())
-                if fate is ChunkFate.UNKNOWN and self._unknown is UnknownChunks.FAIL:
-                    raise self._lost(chunk)
-                if fate is ChunkFate.SKIP:
-                    request.signal_already_committed()
-                elif fate is ChunkFate.UNKNOWN and self._unknown is UnknownChunks.DROP:
-                    request.signal_failed_with_known_reason(self._lost(chunk))
-                else:
-                    to_write.append(chunk)
-            if to_write:
-                transactions.write(to_write)
+            if isinstance(begun, KafkaClientError):
+                raise begun
+            if chunks := self._begin_run(requests) if begun is None else begun:
+                transactions.finish(chunks)
         except KafkaClientError as failure:
             transactions.close()
             return failure
         return None
+
+    def _begin_run(self, requests: Sequence[CommitRequest[Chunk]]) -> list[Chunk]:
+        """Fill a transaction with those chunks of one run that are not yet in Kafka; return them.
+
+        Raises:
+            KafkaClientError: that failed.
+        """
+        transactions = self._transactions(requests[0].get_committable().id.transactional_id)
+        to_write: list[Chunk] = []
+        for request in requests:
+            chunk = request.get_committable()
+            fate = transactions.fate(chunk, self._now_ms())
+            if fate is ChunkFate.UNKNOWN and self._unknown is UnknownChunks.FAIL:
+                raise self._lost(chunk)
+            if fate is ChunkFate.SKIP:
+                request.signal_already_committed()
+            elif fate is ChunkFate.UNKNOWN and self._unknown is UnknownChunks.DROP:
+                request.signal_failed_with_known_reason(self._lost(chunk))
+            else:
+                to_write.append(chunk)
+        if to_write:
+            transactions.begin(to_write)
+        return to_write
 
     def _may_be_overtaken(self, request: CommitRequest[Chunk]) -> bool:
         """Return whether other subtasks could write newer messages of the same keys before this request's.

@@ -243,9 +243,12 @@ class _CrashingCommitter(Committer):
     def group_of(self, committable: UserValue) -> Hashable:
         return self._inner.group_of(committable)
 
+    def begin(self, requests: Sequence[CommitRequest[object]]) -> None:
+        CrashPoints.reach(self._points, "before commit")
+        self._inner.begin(requests)
+
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         with self._commit:
-            CrashPoints.reach(self._points, "before commit")
             self._inner.commit(requests)
             CrashPoints.reach(self._points, "after commit")
 

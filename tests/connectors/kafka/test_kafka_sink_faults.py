@@ -210,7 +210,8 @@ def test_a_refused_message_is_named_also_where_its_report_is_late(kafka: KafkaCl
     assert transactions._queue is not None
     transactions._queue.producer = LateReports(transactions._queue.producer)
     with pytest.raises(TooLargeMessage, match="larger than is allowed"):
-        transactions.write([chunk])
+        transactions.begin([chunk])
+        transactions.finish([chunk])
 
 
 def test_messages_that_no_broker_takes_fail_the_checkpoint(kafka: KafkaCluster) -> None:
