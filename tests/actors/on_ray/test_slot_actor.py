@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.exchange.envelopes import split_envelope
+from rayflink.actors.exchange.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
 from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.on_ray.deployment_check import SlotAssignment
@@ -111,7 +111,9 @@ def test_tasks_of_a_slot_exchange_envelopes_directly_and_others_by_a_call(actor:
     assert list(second._mailbox) == [envelope] and second._mailbox[0] is envelope, "the very object"
     assert list(first._returned) == [MATE] and second._bytes_near == 10
     first._send(data(ME, FAR, 10))
-    assert len(far.deliver.given) == 1 and len(calls) == 1 and list(first._returned) == [MATE]
+    ((header, *bodies),) = far.deliver.given
+    assert join_envelope(header, tuple(bodies)) == data(ME, FAR, 10)
+    assert len(calls) == 1 and list(first._returned) == [MATE]
 
 
 def test_what_comes_before_its_task_waits_for_it(actor: Any) -> None:
