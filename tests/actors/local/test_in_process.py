@@ -76,6 +76,17 @@ def test_the_runner_waits_no_longer_than_until_the_next_thing_to_do():
     assert max(waits) <= 500, "reports go out every 500 ms"
 
 
+def test_checkpoints_of_a_job_that_has_finished_are_deleted(tmp_path):
+    env = local()
+    env.enable_checkpointing(100)
+    env.get_checkpoint_config().set_checkpoint_storage_dir(str(tmp_path))
+    env.from_source(ScriptedSource([1, Pause(300), 2])).sink_to(CollectSink("out"))
+    cluster = by_hand(env)
+    cluster.run()
+    assert cluster.job.report.job_metrics()["metrics"]["numberOfCompletedCheckpoints"] > 0
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_a_cancel_from_another_thread_ends_the_job():
     env = local()
     env.from_sequence(0, 2**62).map(lambda n: n).rebalance().map(lambda n: n).set_parallelism(2).sink_to(

@@ -207,6 +207,11 @@ def test_several_columns_hash_as_tuples_and_one_as_the_bare_key() -> None:
     assert hash_keys([("a", 1)] * 30).tolist() == hash_columns([pa.array(["a"] * 30), pa.array([1] * 30)]).tolist()
 
 
+@pytest.mark.parametrize("found", [[(1,), (1, 2)], [1, 1.5], [1.5, 1], ["a", b"a"], [True, 2], [("a", 1), ("a", 1.5)]])
+def test_keys_of_several_kinds_in_one_list_are_hashed_as_each_alone(found: list[Any]) -> None:
+    assert hash_keys(found * 30).tolist() == [key_hash(key) for key in found] * 30
+
+
 def test_columns_that_cannot_be_keys_are_refused() -> None:
     with pytest.raises(InvalidKeyError, match="struct.*columns of their own"):
         hash_column(pa.array([{"a": 1}]))
