@@ -62,6 +62,14 @@ class UpsertMaterialize(Enum):
     FORCE = "FORCE"
 
 
+class SinkKeyedShuffle(Enum):
+    """The tables before which rows are partitioned by PRIMARY KEY."""
+
+    NONE = "NONE"
+    AUTO = "AUTO"
+    FORCE = "FORCE"
+
+
 class LookupOutput(Enum):
     """The order in which the results of lookups leave."""
 
@@ -144,6 +152,7 @@ __all__ = [
     "PlacementStrategy",
     "RestartStrategyType",
     "RuntimeMode",
+    "SinkKeyedShuffle",
     "StateBackendType",
     "Target",
     "TypeLengthEnforcer",

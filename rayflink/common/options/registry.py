@@ -47,6 +47,7 @@ from .option_values import NotNullEnforcer as NotNullEnforcer
 from .option_values import PlacementStrategy as PlacementStrategy
 from .option_values import RestartStrategyType as RestartStrategyType
 from .option_values import RuntimeMode as RuntimeMode
+from .option_values import SinkKeyedShuffle as SinkKeyedShuffle
 from .option_values import StateBackendType as StateBackendType
 from .option_values import Target as Target
 from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
@@ -65,6 +66,7 @@ from .sql_options import DUPLICATE_CHANGES as DUPLICATE_CHANGES
 from .sql_options import EARLY_FIRE_DELAY as EARLY_FIRE_DELAY
 from .sql_options import EARLY_FIRE_ENABLED as EARLY_FIRE_ENABLED
 from .sql_options import JOIN_REORDER as JOIN_REORDER
+from .sql_options import KEYED_SHUFFLE as KEYED_SHUFFLE
 from .sql_options import LATE_FIRE_DELAY as LATE_FIRE_DELAY
 from .sql_options import LATE_FIRE_ENABLED as LATE_FIRE_ENABLED
 from .sql_options import LOCAL_TIME_ZONE as LOCAL_TIME_ZONE

@@ -15,6 +15,7 @@ from .option_values import (
     LookupOutput,
     NonDeterministicUpdates,
     NotNullEnforcer,
+    SinkKeyedShuffle,
     TypeLengthEnforcer,
     UpsertMaterialize,
 )
@@ -80,6 +81,9 @@ UPSERT_MATERIALIZE = _option(SQL, "table.exec.sink.upsert-materialize", enum_typ
                              UpsertMaterialize.AUTO,
                              "Store the rows of each PRIMARY KEY before they are written, and write the last one; "
                              "AUTO: where rows change whose own key may differ from it.")
+KEYED_SHUFFLE = _option(SQL, "table.exec.sink.keyed-shuffle", enum_type(SinkKeyedShuffle), SinkKeyedShuffle.AUTO,
+                        "Partition rows by PRIMARY KEY before they are written; AUTO: where several subtasks write, "
+                        "and another number of them than the query has; FORCE: where several write.")
 ASYNC_LOOKUP_CAPACITY = _option(SQL, "table.exec.async-lookup.buffer-capacity", INT, 100,
                                 "Requests of a lookup join under way at most, each for the keys of a batch.",
                                 test=_POSITIVE)

@@ -191,7 +191,8 @@ def _parallelism(step: graph.Transformation) -> int | None:
     if isinstance(step, graph.Union):
         numbers = {_parallelism(before) for before in step.inputs}
         return numbers.pop() if len(numbers) == 1 else None
-    return _parallelism(step.inputs[0]) if isinstance(step, graph.SideOutput) else step.parallelism
+    is_passed_on = isinstance(step, (graph.Partition, graph.SideOutput))
+    return _parallelism(step.inputs[0]) if is_passed_on else step.parallelism
 
 
 __all__ = ["StreamBuilder", "keep_parallelism", "set_sink_identity"]

@@ -118,6 +118,10 @@ class TableSink(ABC):
     """True if updates must include the row before; false where rows have a key."""
     key: tuple[str, ...] = ()
     """Names of the columns by which a row replaces another; (): none does, or the whole row says which."""
+    row_key: tuple[str, ...] = ()
+    """Names of the columns of the PRIMARY KEY, by which the changes of a row may be kept together."""
+    parallelism: int | None = None
+    """Subtasks that write, as 'sink.parallelism' says; None: as many as the query has."""
     loses_order = False
     """True if it has a parallelism of its own, and the changes of a row may get to several of its subtasks."""
     instead = "write into a table that takes changes, such as one of 'print'"

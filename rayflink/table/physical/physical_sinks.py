@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rayflink.common.options.registry import NotNullEnforcer, TypeLengthEnforcer
+from rayflink.common.errors import assert_never
+from rayflink.common.options.registry import NotNullEnforcer, SinkKeyedShuffle, TypeLengthEnforcer
 from rayflink.datastream.streams.step import Step
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism, set_sink_identity
 from rayflink.operators.factory import Factory
@@ -12,7 +13,7 @@ from ..plan.logical import Sink
 from ..runtime.constraints import ConstraintOperator, Length
 from ..types import MOST_LENGTH, Root
 from .planner_settings import PlannerSettings
-from .translation import Translation
+from .translation import Translation, hash_partition
 
 
 def write_table(translation: Translation, plan: Sink) -> Step:
@@ -25,12 +26,46 @@ def write_table(translation: Translation, plan: Sink) -> Step:
         problem = f"{'.'.join(plan.path)} has 'sink.parallelism' and no PRIMARY KEY, and the rows of the query change: "
         problem += "the changes of a row could overtake each other"
         raise SqlError(problem, "leave the option out, or declare a PRIMARY KEY, by which changes are distributed")
+    if plan.sink.row_key:
+        translation.ordered_changelogs.update(plan.input.walk())
     rows = _constrained(translation, plan, translation.stream(plan.input))
-    step: Step = plan.sink.attach(rows.stream, f"Sink: {plan.path[-1]}")
+    step: Step = plan.sink.attach(_partitioned_by_key(translation, plan, rows).stream, f"Sink: {plan.path[-1]}")
     if translation.is_order_kept(plan.input):
         keep_parallelism(step, rows)
     set_sink_identity(step, f"into {'.'.join(plan.path)}")
     return step
+
+
+def is_shuffled(strategy: SinkKeyedShuffle, writers: int, senders: int) -> bool:
+    """Return whether rows are partitioned by the key of the table before they are written.
+
+    Args:
+        writers: subtasks that write.
+        senders: subtasks from which the rows come.
+
+    Source: apache/flink CommonExecSink.
+
+    >>> is_shuffled(SinkKeyedShuffle.AUTO, 3, 2), is_shuffled(SinkKeyedShuffle.AUTO, 3, 3)
+    (True, False)
+    """
+    match strategy:
+        case SinkKeyedShuffle.NONE:
+            return False
+        case SinkKeyedShuffle.AUTO:
+            return writers not in (1, senders)
+        case SinkKeyedShuffle.FORCE:
+            return writers != 1
+        case _:
+            assert_never(strategy)
+
+
+def _partitioned_by_key(translation: Translation, plan: Sink, rows: StreamBuilder) -> StreamBuilder:
+    """Partition rows by the key of the table, so that those of a key stay in order, where the settings say so."""
+    key, senders = plan.sink.row_key, rows.parallelism or translation.env.get_parallelism()
+    writers = plan.sink.parallelism or senders
+    if not key or not is_shuffled(translation.settings.keyed_shuffle, writers, senders):
+        return rows
+    return hash_partition(rows, key)
 
 
 def _constrained(translation: Translation, plan: Sink, rows: StreamBuilder) -> StreamBuilder:
@@ -64,4 +99,4 @@ def _lengths(plan: Sink, settings: PlannerSettings) -> list[Length]:
     ]
 
 
-__all__ = ["write_table"]
+__all__ = ["is_shuffled", "write_table"]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rayflink.common.options.registry import NonDeterministicUpdates, NotNullEnforcer, TypeLengthEnforcer
+from rayflink.common.options.registry import (
+    NonDeterministicUpdates,
+    NotNullEnforcer,
+    SinkKeyedShuffle,
+    TypeLengthEnforcer,
+)
 
 from ..plan.groups import MiniBatch
 from ..plan.logical import Relation, Scan, Sink
@@ -40,6 +45,7 @@ class PlannerSettings:
         mini_batch: the rows of a stream that are aggregated together; None: each by itself.
         lookups: how lookup joins ask, where no hint says otherwise.
         nondeterministic_updates: how a changing row is treated whose result depends on the time.
+        keyed_shuffle: before which tables rows are partitioned by their PRIMARY KEY.
     """
 
     two_phase: bool = True
@@ -52,6 +58,7 @@ class PlannerSettings:
     mini_batch: MiniBatch | None = None
     lookups: AsyncLookups = AsyncLookups()
     nondeterministic_updates: NonDeterministicUpdates = NonDeterministicUpdates.IGNORE
+    keyed_shuffle: SinkKeyedShuffle = SinkKeyedShuffle.AUTO
 
     def reuses(self, plan: Relation) -> bool:
         """Return whether a relation that occurs twice is translated once."""

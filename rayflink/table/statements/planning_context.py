@@ -219,6 +219,7 @@ class PlanningContext:
                 get(options.ASYNC_LOOKUP_OUTPUT) is options.LookupOutput.ALLOW_UNORDERED,
             ),
             nondeterministic_updates=get(options.NON_DETERMINISTIC_UPDATES),
+            keyed_shuffle=get(options.KEYED_SHUFFLE),
         )
 
 

@@ -17,13 +17,11 @@ from rayflink.connectors.postgres.postgres_scan import Partitions, ScanSettings
 from rayflink.connectors.postgres.postgres_session import PostgresError
 from rayflink.connectors.postgres.postgres_source import PostgresSource
 from rayflink.connectors.postgres.postgres_tables import parts_of
-from rayflink.datastream.streams.stream_builder import StreamBuilder
 
 from ...conversion.arrow_columns import arrow_schema
 from ...errors import SqlError
 from ...plan.logical import Schema
 from ...plan.typed import Expr
-from ...runtime.key_columns import columns_key
 from ...runtime.lookups.lookup_function import TableLookup
 from ..contract import Connected, Connector, Option, OptionValues, TableSink, TableSource
 from ..formats import column_named
@@ -158,14 +156,16 @@ class JdbcTableSink(TableSink):
         """Return whether updates must include the row before."""
         return not self.key
 
+    @property
+    def row_key(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the columns of the primary key."""
+        return self.key
+
     def attach(self, stream: DataStream, name: str) -> Step:
         sink = PostgresChangesSink(
             self.dsn, self.table, dict(self.columns), self.key, self.flushing, self.exactly_once
         )  # fmt: skip
-        before = StreamBuilder(stream)
-        if self.key and self.parallelism is not None:
-            before = before.hash_partition(columns_key(self.key))
-        step = before.stream.sink_to(sink).name(name)
+        step = stream.sink_to(sink).name(name)
         return step if self.parallelism is None else step.set_parallelism(self.parallelism)
 
 

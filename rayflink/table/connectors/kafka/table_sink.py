@@ -14,7 +14,6 @@ from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ...errors import SqlError
-from ...runtime.key_columns import columns_key
 from ..contract import TableSink
 from ..messages.format_options import ChosenFormat
 from .encode_rows import RowMessages
@@ -94,6 +93,11 @@ class KafkaTableSink(TableSink):
         return not self.key
 
     @property
+    def parallelism(self) -> int | None:  # type: ignore[override]  # it depends on options
+        """Return the number of subtasks that write; None: as many as the query has."""
+        return self.delivery.parallelism
+
+    @property
     def loses_order(self) -> bool:  # type: ignore[override]  # it depends on options
         """Return whether the changes of a row may get to several subtasks."""
         return self.delivery.parallelism is not None and not self.row_key
@@ -117,8 +121,6 @@ class KafkaTableSink(TableSink):
         except KafkaClientError as error:
             raise SqlError(f"{name} cannot be written: {error.problem}", error.remedy) from error
         before = StreamBuilder(stream)
-        if self.row_key and delivery.parallelism is not None:
-            before = before.hash_partition(columns_key(self.row_key))
         if delivery.buffer is not None:
             buffer = before.add_operator(f"{name}: Buffer", Factory(UpsertBuffer, self.key, *delivery.buffer))
             if delivery.parallelism is not None:
