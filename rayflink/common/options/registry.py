@@ -76,6 +76,7 @@ from .sql_options import MINI_BATCH_SIZE as MINI_BATCH_SIZE
 from .sql_options import NON_DETERMINISTIC_UPDATES as NON_DETERMINISTIC_UPDATES
 from .sql_options import NOT_NULL_ENFORCER as NOT_NULL_ENFORCER
 from .sql_options import PRINTED_WIDTH as PRINTED_WIDTH
+from .sql_options import REQUIRE_ON_CONFLICT as REQUIRE_ON_CONFLICT
 from .sql_options import REUSE_SOURCE as REUSE_SOURCE
 from .sql_options import REUSE_SUB_PLAN as REUSE_SUB_PLAN
 from .sql_options import SOURCE_IDLE_TIMEOUT as SOURCE_IDLE_TIMEOUT

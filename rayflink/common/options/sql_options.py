@@ -81,6 +81,9 @@ UPSERT_MATERIALIZE = _option(SQL, "table.exec.sink.upsert-materialize", enum_typ
                              UpsertMaterialize.AUTO,
                              "Store the rows of each PRIMARY KEY before they are written, and write the last one; "
                              "AUTO: where rows change whose own key may differ from it.")
+REQUIRE_ON_CONFLICT = _option(SQL, "table.exec.sink.require-on-conflict", BOOLEAN, False,
+                              "Refuse an INSERT without ON CONFLICT into a table whose PRIMARY KEY is not a key of the "
+                              "query; true in Flink.")
 KEYED_SHUFFLE = _option(SQL, "table.exec.sink.keyed-shuffle", enum_type(SinkKeyedShuffle), SinkKeyedShuffle.AUTO,
                         "Partition rows by PRIMARY KEY before they are written; AUTO: where several subtasks write, "
                         "and another number of them than the query has; FORCE: where several write.")

@@ -9,13 +9,15 @@ Source: apache/flink StreamPhysicalTableSourceScanRule, WatermarkAssignerChangel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 
 from rayflink.common.options.registry import UpsertMaterialize as Strategy
 
+from ..errors import SqlError
 from ..plan.changelog import Change
+from ..plan.conflicts import OnConflict
 from ..plan.logical import Project, Relation, Scan, Sink, WatermarkAssigner
 from ..plan.op_columns import ToChangelog
 from ..plan.temporal_joins import TemporalJoin
@@ -32,7 +34,9 @@ class _Need(Enum):
     WHOLE = "updates and deletions include the whole row before"
 
 
-def normalize_upserts(plans: Iterable[Relation], strategy: Strategy) -> list[Relation]:
+def normalize_upserts(
+    plans: Iterable[Relation], strategy: Strategy, requires_on_conflict: bool = False
+) -> list[Relation]:
     """Return the plans with a ChangelogNormalize behind each upsert source of which more than the key is needed.
 
     Before a table whose key is not that of the rows which are written to it the rows of each key are stored, or the
@@ -40,18 +44,29 @@ def normalize_upserts(plans: Iterable[Relation], strategy: Strategy) -> list[Rel
 
     Args:
         strategy: before which tables rows are stored.
+        requires_on_conflict: an INSERT has to say what happens where rows may have one primary key.
+
+    Raises:
+        SqlError: it does not say, or what it says cannot be done.
     """
+    if requires_on_conflict and strategy is Strategy.AUTO:
+        for plan in plans:
+            _ensure_conflict_clause(plan)
     return [_completed(_by_its_key(plan, strategy), _Need.WHOLE) for plan in plans]
 
 
 def _by_its_key(plan: Relation, strategy: Strategy) -> Relation:
     if not isinstance(plan, Sink):
         return plan
+    if plan.on_conflict is not None:
+        _ensure_conflicts_are_handled(plan, plan.on_conflict, strategy)
     if _is_materialized(plan, strategy):
         below = plan.input
-        key = tuple(below.names.index(name) for name in plan.sink.key)
-        compared = upsert_key(below) or tuple(range(len(below.schema)))
-        stored = UpsertMaterialize(below.schema, below, key, compared, place=plan.place)
+        key, row_key = tuple(below.names.index(name) for name in plan.sink.key), upsert_key(below)
+        stored = UpsertMaterialize(
+            below.schema, below, key, row_key or tuple(range(len(below.schema))),
+            plan.on_conflict or OnConflict.DEDUPLICATE, row_key is not None, ".".join(plan.path), place=plan.place,
+        )  # fmt: skip
         return replace(plan, input=stored)
     return replace(plan, needs_before=needs_before(plan.input, plan.sink.key))
 
@@ -59,10 +74,67 @@ def _by_its_key(plan: Relation, strategy: Strategy) -> Relation:
 def _is_materialized(plan: Sink, strategy: Strategy) -> bool:
     if strategy is Strategy.NONE or not plan.sink.key or plan.sink.requires_update_before or plan.sink.is_append_only:
         return False
-    names, key = plan.input.names, set(plan.sink.key)
-    is_found = any({names[number] for number in columns} <= key for columns in upsert_keys(plan.input))
+    is_found = _is_found_by_key(plan)
     changes = _changes(plan.input) & (Change.UPDATE | Change.DELETE)
-    return strategy is Strategy.FORCE or (bool(changes) and not is_found)
+    waits = plan.on_conflict is not None and plan.on_conflict.waits
+    return strategy is Strategy.FORCE or ((bool(changes) or waits) and not is_found)
+
+
+def _is_found_by_key(plan: Sink) -> bool:
+    """Return whether rows with one primary key of the table are one row of the query."""
+    names, key = plan.input.names, set(plan.sink.key)
+    return any({names[number] for number in columns} <= key for columns in upsert_keys(plan.input))
+
+
+def _ensure_conflict_clause(plan: Relation) -> None:
+    """Check that an INSERT says what happens to several rows with one primary key, where there may be some.
+
+    Raises:
+        SqlError: it does not.
+    """
+    if not isinstance(plan, Sink) or plan.on_conflict is not None or not plan.sink.key:
+        return
+    if plan.sink.requires_update_before or plan.sink.is_append_only or _is_found_by_key(plan):
+        return
+    problem = f"{'.'.join(plan.path)} has the primary key {', '.join(plan.sink.key)}, and the query no such key"
+    remedy = "write ON CONFLICT DO DEDUPLICATE, DO ERROR or DO NOTHING behind it"
+    raise SqlError(problem, f"{remedy}, or set 'table.exec.sink.require-on-conflict' to false", "", plan.place)
+
+
+def _ensure_conflicts_are_handled(plan: Sink, on_conflict: OnConflict, strategy: Strategy) -> None:
+    """Check that a table takes ON CONFLICT, and that it would not be ignored.
+
+    Raises:
+        SqlError: it does not, or it would.
+    """
+    name, written = ".".join(plan.path), f"ON CONFLICT {on_conflict.value}"
+    reason = ""
+    if not plan.sink.key or plan.sink.is_append_only:
+        reason = "has no PRIMARY KEY by which rows replace others"
+    elif plan.sink.requires_update_before:
+        reason = "takes the row before an update"
+    if reason:
+        remedy = "leave the clause out, or write into a table of upserts, with a PRIMARY KEY"
+        raise SqlError(f"{written}, and {name} {reason}", remedy, "", plan.place)
+    if strategy is Strategy.NONE:
+        problem = f"{written} would be ignored, since 'table.exec.sink.upsert-materialize' is NONE"
+        raise SqlError(problem, "set it to AUTO, or leave the clause out", "", plan.place)
+    if on_conflict.waits:
+        for scan in _without_watermark(plan):
+            problem = f"{written} waits for the watermark, and {scan.known_path[-1]!r} has none"
+            raise SqlError(problem, "declare WATERMARK FOR a column of it, or write DO DEDUPLICATE", "", scan.place)
+
+
+def _without_watermark(relation: Relation) -> Iterator[Scan]:
+    """Yield the tables whose rows get there without watermarks."""
+    match relation:
+        case WatermarkAssigner():
+            return
+        case Scan():
+            yield relation
+        case _:
+            for below in relation.inputs:
+                yield from _without_watermark(below)
 
 
 def _changes(relation: Relation) -> Change:

@@ -12,6 +12,7 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import ParseError, TokenError
 
 from ..errors import SqlError, nearest
+from ..plan.conflicts import OnConflict
 from ..plan.typed import Place
 from ..types import DataType
 from . import statements
@@ -303,7 +304,40 @@ class StatementParser(TableDefinitions):
         columns = None
         if self._curr.token_type is TokenType.L_PAREN and not self._is_query_ahead():
             columns = self._names()
-        return statements.Insert(path, self._query(), columns, partition, overwrite, place=place)
+        query, on_conflict = self._query_and_conflict()
+        return statements.Insert(path, query, columns, partition, overwrite, on_conflict, place=place)
+
+    def _query_and_conflict(self) -> tuple[statements.Tree, OnConflict | None]:
+        """Parse the query of an INSERT up to its ON CONFLICT, which is no condition of a join."""
+        stop = self._conflict_index()
+        if stop is None:
+            return self._query(), None
+        begins_clause = self._tokens[stop]
+        tokens = list(self._tokens)
+        tokens[stop] = Token(TokenType.SEMICOLON, ";", start=begins_clause.start, end=begins_clause.end)
+        self._tokens, whole = tokens, self._tokens
+        query = self._query()
+        self._tokens = whole
+        self._advance(0)  # reads the token again
+        self._need("ON", "CONFLICT")
+        for action in OnConflict:
+            if self._words(*action.value.split()):
+                return query, action
+        self.refuse(
+            f"{self._curr.text!r} is no action of ON CONFLICT" if self._curr else "ON CONFLICT has no action",
+            "write ON CONFLICT DO NOTHING, DO ERROR or DO DEDUPLICATE",
+        )
+
+    def _conflict_index(self) -> int | None:
+        """Return the place of ON CONFLICT among the tokens of this INSERT; None: it has none."""
+        for index in range(self._index, len(self._tokens) - 1):
+            token, following = self._tokens[index : index + 2]
+            if token.token_type is TokenType.SEMICOLON:
+                return None
+            is_conflict = following.token_type is not TokenType.IDENTIFIER and following.text.upper() == "CONFLICT"
+            if token.token_type is TokenType.ON and is_conflict:
+                return index
+        return None
 
     def _is_query_ahead(self) -> bool:
         return self._next is not None and self._next.text.upper() in ("SELECT", "WITH", "VALUES", "(")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ..plan.conflicts import OnConflict
 from ..plan.typed import Place
 from ..types import DataType
 
@@ -36,6 +37,7 @@ class Insert(Statement):
     Args:
         columns: those that the query's columns go to; None: all of the table, in order.
         partition: columns of one value each.
+        on_conflict: what ON CONFLICT says; None: it is not written.
     """
 
     target: Path
@@ -43,6 +45,7 @@ class Insert(Statement):
     columns: tuple[str, ...] | None = None
     partition: Mapping[str, Tree] = field(default_factory=dict)
     overwrite: bool = False
+    on_conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True)

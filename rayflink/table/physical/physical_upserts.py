@@ -14,6 +14,8 @@ from ..plan.lineage import all_of, lineage, rows_of
 from ..plan.logical import Relation
 from ..plan.ranks import Deduplicate
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ..runtime.upserts.compact_operator import CompactOperator, StampOperator
+from ..runtime.upserts.compacted_rows import CompactSpec
 from ..runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from ..runtime.upserts.last_rows import LastRowSpec
 from ..runtime.upserts.materialize_operator import MaterializeOperator
@@ -46,7 +48,7 @@ def translate_last_rows(translation: Translation, plan: Deduplicate) -> StreamBu
 
 
 def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> StreamBuilder:
-    """Store the rows of each key of a table, and emit the last one.
+    """Store the rows of each key of a table, and emit the last one; or one when the watermark has passed its changes.
 
     Raises:
         SqlError: rows cannot be compared.
@@ -59,12 +61,19 @@ def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> 
             remedy = "let the query have the same key as the table, or CAST the column to STRING, as it is compared"
             raise SqlError(problem, remedy, "", plan.place)
     identity = f"of {rows_of(below, plan.key)}, compared by {all_of(below, plan.compared)}"
-    spec = MaterializeSpec(_types(below), plan.key, plan.compared, ttl_ms, identity)
-    names = [below.names[column] for column in plan.key]
-    rows = hash_partition(translation.stream(below), names)
-    step = add_keyed_operator(
-        rows, "UpsertMaterialize", Factory(MaterializeOperator, spec, arrow_schema(plan.schema)), names, identity
+    rows, schema = translation.stream(below), arrow_schema(plan.schema)
+    factory = Factory(
+        MaterializeOperator, MaterializeSpec(_types(below), plan.key, plan.compared, ttl_ms, identity), schema
     )
+    if plan.on_conflict.waits:
+        row_key = plan.compared if plan.has_row_key else ()
+        spec = CompactSpec(
+            _types(below), tuple(below.names), plan.key, row_key, plan.on_conflict, ttl_ms, plan.table, identity
+        )  # fmt: skip
+        factory, identity = Factory(CompactOperator, spec, schema), f"{identity}, {plan.on_conflict.value}"
+        rows = translation.keep_order(below, rows, rows.add_operator("WatermarkStamp", Factory(StampOperator)))
+    names = [below.names[column] for column in plan.key]
+    step = add_keyed_operator(hash_partition(rows, names), "UpsertMaterialize", factory, names, identity)
     return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..types import DataType
 from .changelog import Change
+from .conflicts import OnConflict
 from .typed import Call, Column, Expr, Literal, Place
 
 
@@ -118,8 +119,7 @@ class Attribute:
     def __str__(self) -> str:
         shown = {TimePart.ROWTIME: " *ROWTIME*", TimePart.WINDOW_TIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}
         nothing = "" if self.type.is_nullable else " NOT NULL"
-        text = str(self.type.nullable())
-        return f"{text}{shown.get(self.part, '') if self.part else ''}{nothing}"
+        return f"{self.type.nullable()}{shown.get(self.part, '') if self.part else ''}{nothing}"
 
 
 Schema = tuple[Attribute, ...]
@@ -573,12 +573,14 @@ class Sink(_OnOne):
         sink: what takes them, see `contract.TableSink`.
         declared: types of its columns.
         needs_before: updates must include the row before, for it may have another key.
+        on_conflict: the treatment of several rows of the query with one primary key; None: the query does not say.
     """
 
     path: tuple[str, ...]
     sink: Any = field(compare=False)
     declared: tuple[DataType, ...] = ()
     needs_before: bool = False
+    on_conflict: OnConflict | None = None
 
     def takes_changes(self) -> Change:
         return Change.INSERT if self.sink.is_append_only else Change.ALL
@@ -587,13 +589,12 @@ class Sink(_OnOne):
         return Change.NONE
 
     def requires_update_before(self, is_wanted: bool) -> bool:
-        is_needed: bool = self.sink.requires_update_before or self.needs_before
-        return is_needed
+        return bool(self.sink.requires_update_before or self.needs_before)
 
     @property
     def instead(self) -> str:
-        remedy: str = self.sink.instead
-        return remedy
+        return str(self.sink.instead)
 
     def explain_line(self) -> str:
-        return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}])"
+        conflicts = "" if self.on_conflict is None else f", conflictStrategy=[{self.on_conflict.name}]"
+        return f"Sink(table=[{'.'.join(self.path)}], fields=[{', '.join(self.input.names)}]{conflicts})"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .changelog import Change
+from .conflicts import OnConflict
 from .logical import Relation
 
 
@@ -48,16 +49,22 @@ class ChangelogNormalize(Relation):
 
 @dataclass(frozen=True)
 class UpsertMaterialize(Relation):
-    """Shows of all rows of each key of a table the one that came last, and the one before it when that goes.
+    """Shows one row of each key of a table: of all of them the one that came last, and the one before it when it goes.
 
     Args:
         key: numbers of the columns of the table's key.
         compared: numbers of the columns by which a row that goes is found among those of its key.
+        on_conflict: the treatment of several rows of a key.
+        has_row_key: `compared` is a key of the rows, by which a row replaces another.
+        table: its name, for messages.
     """
 
     input: Relation
     key: tuple[int, ...]
     compared: tuple[int, ...]
+    on_conflict: OnConflict = OnConflict.DEDUPLICATE
+    has_row_key: bool = False
+    table: str = ""
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -83,7 +90,8 @@ class UpsertMaterialize(Relation):
         return False
 
     def explain_line(self) -> str:
-        return f"UpsertMaterialize(key=[{', '.join(self.names[number] for number in self.key)}])"
+        conflicts = f", conflictStrategy=[{self.on_conflict.name}]" if self.on_conflict.waits else ""
+        return f"UpsertMaterialize(key=[{', '.join(self.names[number] for number in self.key)}]{conflicts})"
 
 
 __all__ = ["ChangelogNormalize", "UpsertMaterialize"]

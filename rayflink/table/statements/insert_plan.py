@@ -13,6 +13,7 @@ from ..connectors.contract import TableSink
 from ..definitions import ColumnDefinition, Path, TableDefinition
 from ..errors import SqlError, nearest
 from ..parsing.statements import Tree
+from ..plan.conflicts import OnConflict
 from ..plan.logical import Relation, Schema, Sink
 from ..plan.type_rules import widens
 from ..plan.typed import Column, Evaluation, Expr, Literal, Session
@@ -32,6 +33,7 @@ class Insertion(NamedTuple):
         columns: those that the query gives; None: all.
         partition: values of partition keys, as they are written.
         overwrites: whether the rows take the place of those that are there.
+        on_conflict: the treatment of several rows with one primary key; None: none is said.
     """
 
     path: tuple[str, ...]
@@ -39,6 +41,7 @@ class Insertion(NamedTuple):
     columns: tuple[str, ...] | None = None
     partition: Mapping[str, Any] = {}
     overwrites: bool = False
+    on_conflict: OnConflict | None = None
 
 
 def plan_insert(context: PlanningContext, insertion: Insertion) -> Sink:
@@ -80,7 +83,7 @@ def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, inse
         sink = _overwriting(sink, name, values, context.is_batch)
     declared = tuple(column.type for column in table.columns if column.is_written and column.type is not None)
     rows = fit_columns(plan, table, columns, name)
-    return Sink((), rows, path, sink, declared, place=plan.place)
+    return Sink((), rows, path, sink, declared, on_conflict=insertion.on_conflict, place=plan.place)
 
 
 def _overwriting(sink: TableSink, name: str, partition: Mapping[str, Expr], is_batch: bool) -> TableSink:

@@ -68,9 +68,12 @@ class QueryRunner:
         optimized_plans = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
         if settings.reuse_plans and settings.reuse_sources:
             optimized_plans = share_scans(optimized_plans)
-        if not context.is_batch:
+        if context.is_batch:
+            _ensure_no_conflict_clause(plans)
+        else:
             strategy = context.configuration.get(options.UPSERT_MATERIALIZE)
-            optimized_plans = deeply(partial(normalize_upserts, optimized_plans, strategy))
+            requires = context.configuration.get(options.REQUIRE_ON_CONFLICT)
+            optimized_plans = deeply(partial(normalize_upserts, optimized_plans, strategy, requires))
             if settings.nondeterministic_updates is options.NonDeterministicUpdates.TRY_RESOLVE:
                 deeply(partial(ensure_deterministic_updates, optimized_plans))
         modes = deeply(partial(ChangelogModes, optimized_plans))
@@ -224,6 +227,14 @@ class QueryRunner:
 
     def _job_name(self, default: str) -> str:
         return self.context.configuration.get_string("pipeline.name", None) or default
+
+
+def _ensure_no_conflict_clause(plans: Sequence[Relation]) -> None:
+    """Raise SqlError where an INSERT in batch mode has ON CONFLICT."""
+    for plan in plans:
+        if isinstance(plan, Sink) and plan.on_conflict is not None:
+            problem = f"ON CONFLICT {plan.on_conflict.value} in batch mode, where rows are final"
+            raise SqlError(problem, "leave it out, or run the statement in streaming mode", "", plan.place)
 
 
 def _ensure_append_only(plans: Sequence[Relation], modes: ChangelogModes) -> None:

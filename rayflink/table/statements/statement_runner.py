@@ -127,7 +127,9 @@ class StatementRunner:
         if not isinstance(statement, statements.Insert):
             raise SqlError("this is no INSERT", "give INSERT INTO a_table SELECT ...", self._text)
         plan = self._bound(statement.query)
-        insertion = Insertion(statement.target, plan, statement.columns, statement.partition, statement.overwrite)
+        insertion = Insertion(
+            statement.target, plan, statement.columns, statement.partition, statement.overwrite, statement.on_conflict
+        )
         return plan_insert(self._context, insertion)
 
     def _inserts(self, statement: statements.StatementSetOf) -> TableResult:
