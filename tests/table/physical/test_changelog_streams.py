@@ -237,6 +237,7 @@ def test_a_table_shows_the_last_row_of_its_key_and_then_the_one_before_it(t_env)
     assert {key: word for key, word in table.items() if word} == {1: "b", 2: "a"}
 
 
+@pytest.mark.spec("R20", "changelog")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "keyed", "everyone"),

@@ -60,6 +60,7 @@ def way_to_sink(strategy: SinkKeyedShuffle, sink: TableSink, width: int = 3) -> 
     return node["predecessors"][0]["ship_strategy"], node["parallelism"]
 
 
+@pytest.mark.spec("R28", "option")
 @pytest.mark.parametrize(
     ("strategy", "writers", "senders", "expected"),
     [
@@ -79,6 +80,7 @@ def test_the_plan_shows_the_exchange_and_none_leaves_it_out():
     assert way_to_sink(FORCE, Upserts(3, row_key=(), key=())) == ("FORWARD", 3), "without a key rows have no order"
 
 
+@pytest.mark.spec("R28", "order")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_a_key_stay_in_order_where_three_subtasks_write(seed):

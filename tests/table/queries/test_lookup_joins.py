@@ -56,6 +56,7 @@ def test_what_is_refused_says_what_to_write(t_env, query, problem, remedy):
     assert problem in raised.value.problem and remedy in raised.value.remedy, str(raised.value)
 
 
+@pytest.mark.spec("R26", "hints")
 def test_a_hint_and_the_options_say_how_a_table_is_asked(t_env):
     options = (
         "'table' = 'b', 'async' = 'true', 'output-mode' = 'allow_unordered', 'capacity' = '7', 'timeout' = '10s', "
@@ -86,6 +87,7 @@ def changing():
 COUNTED = "SELECT {}word, n, kind FROM counts AS l LEFT JOIN kinds FOR SYSTEM_TIME AS OF l.clock AS k ON l.word = k.w"
 
 
+@pytest.mark.spec("R26", "changes")
 def test_rows_that_change_find_what_they_found_before(changing):
     changes = list(changing.execute_sql(COUNTED.format("")).collect())
     rows = [("a", 3, 1), ("a", 3, 3), ("b", 1, None), ("c", 1, 2), (None, 1, None)]

@@ -67,6 +67,7 @@ def test_rows_are_those_of_an_asof_join(tmp_path, kind, more):
     assert found == sorted(engine.execute(wanted).fetchall(), key=repr)
 
 
+@pytest.mark.spec("R25", "needs")
 @pytest.mark.parametrize(
     ("rates", "join", "problem"),
     [

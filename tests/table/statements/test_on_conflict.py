@@ -58,6 +58,7 @@ def test_each_insert_of_a_set_has_its_own():
     assert [insert.on_conflict for insert in inserts] == [None, OnConflict.ERROR]
 
 
+@pytest.mark.spec("R27", "watermarks")
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
@@ -78,6 +79,7 @@ def test_a_clause_that_would_be_ignored_is_an_error(t_env):
         t_env.explain_sql(f"INSERT INTO upserts {JOIN} ON CONFLICT DO NOTHING")
 
 
+@pytest.mark.spec("R27", "required")
 def test_a_clause_is_asked_for_where_rows_may_conflict(t_env):
     t_env.get_config().set_string("table.exec.sink.require-on-conflict", "true")
     with pytest.raises(SqlError, match="upserts has the primary key name, and the query no such key"):

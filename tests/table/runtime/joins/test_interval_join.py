@@ -59,12 +59,14 @@ THEN = {
 """Right times are 2 before to 5 after left ones."""
 
 
+@pytest.mark.spec("R23", "pairs")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(THEN))
 def test_pairs_are_given_when_their_second_row_comes(kind):
     verify(interval_join(kind, -2, 5), GIVEN, THEN[kind], BY_WORD)
 
 
+@pytest.mark.spec("R23", "outer")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.RIGHT])
 def test_an_outer_join_gives_the_same_however_the_input_is_cut(kind):
@@ -87,6 +89,7 @@ def test_a_side_may_be_empty_or_idle():
         assert [one for one in harness.take() if isinstance(one, Record)] == then
 
 
+@pytest.mark.spec("R23", "processing-time")
 @pytest.mark.slow
 def test_by_the_clock_a_row_waits_as_long_as_a_partner_may_come():
     def factory() -> TimeIntervalJoinOperator:
@@ -104,6 +107,7 @@ def test_by_the_clock_a_row_waits_as_long_as_a_partner_may_come():
     verify(factory, steps, then, BY_WORD, without)
 
 
+@pytest.mark.spec("R23", "removed")
 @pytest.mark.parametrize(("progress", "side", "until"), [(100, 0, 90), (100, 1, 105), (-(2**63), 0, -(2**63))])
 def test_how_long_rows_are_kept(progress, side, until):
     assert interval(5, 10).droppable_until(side, progress) == until

@@ -1,5 +1,4 @@
-"""DuckDB joins the tables that are left in the end; changes of both sides that hypothesis makes, batch by batch, come to
-the same rows."""
+"""Changes of both sides that hypothesis makes come to the rows of DuckDB's join of the tables that they leave."""
 
 from __future__ import annotations
 
@@ -131,6 +130,7 @@ cuts_of_batches = st.lists(st.integers(1, 9), min_size=1)
 drawn = given(joins(), st.lists(steps, min_size=1, max_size=40), cuts_of_batches, st.integers(0, 9))
 
 
+@pytest.mark.spec("R22", "kinds")
 @settings(max_examples=8, deadline=None)
 @drawn
 def test_changes_come_to_the_join_of_the_tables(case, side_steps, cuts, restored_at):

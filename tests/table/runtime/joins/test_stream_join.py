@@ -47,6 +47,7 @@ def run(case, harness, chance, by_phase=True):
     harness.close()
 
 
+@pytest.mark.spec("R22", "semi-anti", "ttl")
 @pytest.mark.slow
 @pytest.mark.spec("G14", "joins-and-aggregations")
 @pytest.mark.parametrize("kind", JoinKind)
@@ -108,6 +109,7 @@ CHANGES = [
 """Of the left and the right side in turn."""
 
 
+@pytest.mark.spec("R22", "changes")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.FULL, JoinKind.ANTI])
 def test_a_join_survives_every_hardship(kind):

@@ -58,6 +58,7 @@ SECOND = [(row(2, "a", 12), row(3, "a", 10)), (row(7, "b", 14), row(2, "b", 3)),
 THIRD = [(row(9, "a", 25), row(5, "a", 20)), (row(0, "b", 30), row(6, "b", 30))]
 
 
+@pytest.mark.spec("R25", "version")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_row_is_joined_with_the_version_of_its_time(kind):
@@ -68,6 +69,7 @@ def test_each_row_is_joined_with_the_version_of_its_time(kind):
     verify(temporal_join(kind), GIVEN, then, BY_WORD)
 
 
+@pytest.mark.spec("R25", "removed")
 def test_versions_that_no_row_can_ask_for_are_removed():
     with OperatorHarness(temporal_join(JoinKind.INNER), 2) as harness:
         [operator] = harness.operators
@@ -111,6 +113,7 @@ rows = st.lists(
 steps = st.lists(st.tuples(st.sampled_from(["left", "right"]), rows) | st.integers(1, 25), max_size=14)
 
 
+@pytest.mark.spec("R25", "watermark")
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(steps, st.sampled_from(KINDS), st.booleans(), st.integers(0, 13))

@@ -65,6 +65,7 @@ THEN = {
 }  # fmt: skip
 
 
+@pytest.mark.spec("R24", "when-over")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(JoinKind))
 def test_windows_are_joined_when_they_are_over(kind):
@@ -94,6 +95,7 @@ def test_functions_in_its_condition_are_opened_and_closed():
     assert calls == ["open", "close"]
 
 
+@pytest.mark.spec("R24", "late")
 def test_rows_of_windows_that_are_over_are_counted():
     harness = OperatorHarness(window_join(JoinKind.FULL), 2)
     for element in GIVEN:
@@ -173,6 +175,7 @@ def windowed(value: tuple[Any, ...]) -> tuple[Any, ...]:
     return number, word, window * 10, window * 10 + 10
 
 
+@pytest.mark.spec("R24", "kinds")
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(streams, st.sampled_from(list(JoinKind)), st.booleans(), st.booleans(), st.integers(0, 9))

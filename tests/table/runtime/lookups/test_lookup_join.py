@@ -141,6 +141,7 @@ def test_rows_and_watermarks_are_the_same_under_every_hardship(function):
     )  # fmt: skip
 
 
+@pytest.mark.spec("R26", "kinds")
 def test_inner_joins_drop_rows_without_partners_and_conditions_count():
     given_rows = batch((0, 2), (1, None), (2, 1), (30, 5))
     assert rows_of(operator(Places(), JoinKind.INNER), given_rows) == [
@@ -187,6 +188,7 @@ def test_a_key_that_is_under_way_is_not_asked_for_again():
     assert sorted(map(sorted, function.calls)) == [[1, 2], [5]]
 
 
+@pytest.mark.spec("R26", "requests")
 def test_requests_under_way_are_in_the_checkpoint_and_are_asked_again():
     first = OperatorHarness(lambda: operator(WaitingPlaces(9), settings=SLOW))
     first.process_batch(ArrowBatch(batch((0, 1), (1, 9))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ class Cached:
         return [None if is_absent else values[first : first + count] for first, count, is_absent in spans]
 
 
+@pytest.mark.spec("R26", "caches")
 def test_rows_of_keys_are_found_and_counted():
     cached = Cached(LookupCache(10))
     cached.put({"a": [1, 2], "b": [], "c": [3]})

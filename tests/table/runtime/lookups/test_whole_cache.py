@@ -65,6 +65,7 @@ def test_rows_are_found_by_one_or_several_keys_and_null_is_none():
     assert nothing.rows.num_rows == 0
 
 
+@pytest.mark.spec("R26", "caches")
 def test_a_table_is_read_once_without_an_interval():
     reader = Versions(ROWS)
     asked = Asked(reader)

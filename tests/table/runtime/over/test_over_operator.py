@@ -55,6 +55,7 @@ def random_rows(chance: random.Random, count: int, since_ms: int, odd: float) ->
     return rows_of_time
 
 
+@pytest.mark.spec("R18", "each-row", "partition")
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES, ids=str)
 @pytest.mark.parametrize("keys", [(WORD,), (), (D, OK), (X, N)])
@@ -83,6 +84,7 @@ def given():
     ]  # fmt: skip
 
 
+@pytest.mark.spec("R18", "order")
 @pytest.mark.slow
 def test_rows_wait_for_their_time_and_late_ones_are_dropped():
     over = Over((*COUNTED, lag(N), RANKS[1]))
@@ -99,6 +101,7 @@ def test_rows_wait_for_their_time_and_late_ones_are_dropped():
     )  # fmt: skip
 
 
+@pytest.mark.spec("R18", "range", "rows")
 @pytest.mark.slow
 def test_frames_of_rows_and_of_time_go_with_the_rows_before():
     for frame, results in ((Frame(True, -1, 0), (3, 2, 4, 5, 9, 13)), (Frame(False, -3, 0), (3, 2, 5, 5, 9, 14))):
@@ -130,6 +133,7 @@ def test_a_key_is_forgotten_when_no_row_came_for_the_time_to_live():
     )
 
 
+@pytest.mark.spec("R18", "processing-time")
 @pytest.mark.slow
 def test_by_processing_time_results_come_at_once_but_those_of_frames_of_time():
     over = Over(COUNTED, UNTIL_ROW, is_event_time=False)

@@ -76,6 +76,7 @@ def test_rows_without_a_key_have_one_first_row():
     )
 
 
+@pytest.mark.spec("R20", "first")
 @pytest.mark.slow
 def test_the_first_row_by_event_time_comes_when_none_can_come_before_it():
     verify(
@@ -237,6 +238,7 @@ def test_event_time_gives_what_a_model_gives(data, seed):
         harness.close()
 
 
+@pytest.mark.spec("R20", "first-by-arrival")
 @pytest.mark.slow
 @given(seed=st.integers(0, 1 << 30), ttl_ms=st.sampled_from([0, 3, 20]), refreshes=st.booleans())
 @settings(max_examples=60, deadline=None)

@@ -39,6 +39,7 @@ GIVEN = [
 ]
 
 
+@pytest.mark.spec("R21", "when-over")
 @pytest.mark.slow
 def test_the_first_rows_of_each_key_come_when_their_window_is_over():
     verify(
@@ -71,6 +72,7 @@ def test_without_a_key_all_rows_of_a_window_are_numbered_together():
     )  # fmt: skip
 
 
+@pytest.mark.spec("R21", "deduplication")
 @pytest.mark.slow
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_of_equal_rows_the_first_or_the_last_is_kept(newest_first):
@@ -89,6 +91,7 @@ def late_in(harness):
     return harness.operators[-1].ctx.metrics.counter("numLateRecordsDropped").get_count()
 
 
+@pytest.mark.spec("R21", "late")
 def test_late_rows_are_counted_each():
     harness = OperatorHarness(two_phases(ranking((N, True, False), last=1)))
     harness.advance_watermark(9)

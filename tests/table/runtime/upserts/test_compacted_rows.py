@@ -45,6 +45,7 @@ def changes_of(output: Any) -> list[tuple[str, tuple[Any, ...]]]:
     return [(str(item.value.get_row_kind()), tuple(item.value)) for item in output if isinstance(item, Record)]
 
 
+@pytest.mark.spec("R27", "compaction")
 def test_a_row_that_moves_to_another_key_is_no_conflict_however_its_changes_come():
     with OperatorHarness(lambda: operator(OnConflict.ERROR)) as harness:
         harness.give(wm(0))
@@ -55,6 +56,7 @@ def test_a_row_that_moves_to_another_key_is_no_conflict_however_its_changes_come
         assert sorted(changes_of(harness.take())) == [("+I", ("laptop", 3, None)), ("+I", ("phone", 1, None))]
 
 
+@pytest.mark.spec("R27", "nothing")
 def test_the_first_row_stays_and_others_are_dropped_and_counted():
     with OperatorHarness(operator) as harness:
         harness.give(wm(0))
@@ -105,6 +107,7 @@ def test_changes_wait_for_the_watermark_at_which_they_were_sent():
         assert changes_of(harness.take()) == [("+I", ("a", 1, None))]
 
 
+@pytest.mark.spec("R27", "error")
 def test_a_conflict_fails_the_job_and_names_the_key():
     with OperatorHarness(lambda: operator(OnConflict.ERROR)) as harness:
         harness.give(batch((1, ("a", 1, None), MIN), (1, ("b", 1, None), MIN), (1, ("b", 2, None), MIN)))

@@ -89,6 +89,7 @@ def test_every_change_is_that_of_the_model(keys, with_before):
         assert model.dropped == sum(count for name, count in counts if name.endswith(UNKNOWN_DELETES)) > 0
 
 
+@pytest.mark.spec("R20", "last")
 @pytest.mark.slow
 def test_the_last_row_by_event_time_is_replaced_by_those_that_are_not_earlier():
     verify(

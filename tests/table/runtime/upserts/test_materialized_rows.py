@@ -26,6 +26,7 @@ from .upsert_cases import (
 BY_WORD = NamedField("word")
 
 
+@pytest.mark.spec("R27", "deduplicate")
 @pytest.mark.slow
 def test_the_row_before_is_shown_again_when_the_last_one_goes():
     verify(

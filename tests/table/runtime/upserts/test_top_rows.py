@@ -64,6 +64,7 @@ def top_of(rows: Counter[Row], wanted: TopSpec) -> set[tuple[Any, ...]]:
     return top
 
 
+@pytest.mark.spec("R19", "changes")
 def test_changes_of_a_batch_are_shown_together():
     with OperatorHarness(lambda: TopRowsOperator(spec(), RESULT)) as harness:
         harness.give(come((5, "a", 1), (7, "a", 2), (1, None, 3)))
@@ -76,6 +77,7 @@ def test_changes_of_a_batch_are_shown_together():
         assert len(operator._top.rows.table) == 3
 
 
+@pytest.mark.spec("R19", "retractions")
 def test_rows_that_go_let_others_move_up():
     with OperatorHarness(lambda: TopRowsOperator(spec(retracts=True, with_before=False), RESULT)) as harness:
         harness.give(come((5, "a", 1), (7, "a", 2), (1, "a", 3)))
@@ -99,6 +101,7 @@ rows = st.tuples(st.none() | st.integers(0, 3), st.sampled_from(["a", "b", None]
 batches = st.lists(st.lists(st.tuples(st.booleans(), rows), min_size=1, max_size=12), max_size=6)
 
 
+@pytest.mark.spec("R19", "first-rows")
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(batches, st.booleans(), st.booleans(), st.sampled_from([(1, 1), (1, 3), (2, 3)]), st.integers(0, 5))
