@@ -18,7 +18,7 @@ from .comparable_keys import distinct_keys, fingerprints
 from .frame_memory import Columns
 from .key_rows import take_rows
 from .keyed_table import IndexForm, KeyedTable
-from .record_layout import KEY_HEAP, VALUE_HEAP
+from .record_layout import FLAGS, IN_USE, KEY_HEAP, VALUE_HEAP
 from .runs import first_of_runs, stable_order
 from .secondary_index import RowsOfKeys
 
@@ -117,6 +117,17 @@ class KeyedMultiset:
             values = table.values_of(records, lambda _: table.value_heap.take(records[VALUE_HEAP]))
             columns += values[: len(self._spec.columns) - self._key_width]
         return columns
+
+    def lookup(self, columns: Columns) -> Rows:
+        """Return the stored row that is equal to each one, in the form with the number of equal rows; -1: none is."""
+        return self.table.lookup(self.table.comparable(columns))
+
+    def are_stored(self, rows: Rows, matches: Rows) -> NDArray[np.bool_]:
+        """Return which numbers are those of rows that still have these matches: bool[n]."""
+        records = self.table.records.take(rows)
+        is_in_use = records[FLAGS] & IN_USE != 0
+        are_stored: NDArray[np.bool_] = is_in_use & (records[self.table.layout.value_field(self._matches)] == matches)
+        return are_stored
 
     def counts(self, rows: Rows) -> Rows | None:
         """Return how many equal rows each one stands for; None: one each."""

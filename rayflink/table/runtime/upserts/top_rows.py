@@ -2,13 +2,15 @@
 
 The changes of all rows that come together are shown as one: for each key and number the row that had it, and the one
 that has it now. Of an input whose rows stay, only the rows that are among the first ones are stored; of one that takes
-rows back, all rows are, since any of them may move up.
+rows back, all rows are, since any of them may move up. Of a key with very many of these the best ones are remembered,
+so that a batch does not read the others (`best_rows`).
 
 Source: apache/flink AppendOnlyTopNFunction, RetractableTopNFunction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -18,6 +20,7 @@ import pyarrow as pa
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
 from rayflink.operators.base import OperatorContext
 
+from ..aggregates.partial_aggregates import concatenated
 from ..aggregates.reductions import to_arrow
 from ..changes import changed, replaced_rows
 from ..groups.group_rows import signs_of
@@ -30,6 +33,7 @@ from ..keyed_state.keyed_multiset import KeyedMultiset, MultisetSpec, RowForm
 from ..keyed_state.keyed_table import EXPIRED
 from ..keyed_state.stored_table import StoredTable
 from ..ranks.ordering import OrderKey, order_numbers, order_of
+from .best_rows import Best, BestRows, Name, NewRows, bounds_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 
 _NO_KEY = pa.array([0], pa.int8())
 """The key of all rows, where there are no columns to partition by."""
+_NONE = np.zeros(0, dtype=np.int64)
 _SEQUENCE_BITS = 20
 _NUMBER_ROOM = np.int64(1 << 40)
 
@@ -90,6 +95,52 @@ class _Top(NamedTuple):
         return places
 
 
+class _Keys(NamedTuple):
+    """Keys, no two of them equal: their columns, and these in the form in which they are compared."""
+
+    columns: Columns
+    encoded: Columns
+
+
+class _Ordered(NamedTuple):
+    """Rows of keys, and behind them the bounds of hot keys, with their order.
+
+    Args:
+        codes: the key of each row.
+        numbers: of the stored rows.
+        columns: of the rows.
+        sequences: when each came.
+        times: how many equal rows each stands for, 0 for a bound; None: one each.
+        order: places of the rows, key by key.
+        is_behind: which of `order` are behind the bound of their key, or are bounds.
+    """
+
+    codes: Numbers
+    numbers: Numbers
+    columns: Columns
+    sequences: Numbers
+    times: Numbers | None
+    order: Numbers
+    is_behind: NDArray[np.bool_]
+
+    def short(self, best: Mapping[int, Best], wanted: int) -> Numbers:
+        """Return the hot keys that have fewer rows than are wanted up to their bounds."""
+        if not best:
+            return _NONE
+        assert self.times is not None, "keys are hot where rows are taken back"
+        within = self.order[~self.is_behind]
+        hot = np.fromiter(best, np.int64, len(best))
+        rows = np.bincount(self.codes[within], self.times[within], minlength=int(hot.max()) + 1)
+        too_few: Numbers = hot[rows[hot] < wanted]
+        return too_few
+
+    def up_to_bound(self, code: int) -> Numbers:
+        """Return the places of the rows of a key up to its bound, in their order."""
+        first, stop = np.searchsorted(self.codes[self.order], (code, code + 1))
+        places: Numbers = self.order[first:stop][~self.is_behind[first:stop]]
+        return places
+
+
 class TopRows:
     """Follows the first rows of keys.
 
@@ -111,6 +162,8 @@ class TopRows:
         self._forms = KeyForms(columns[: self._width])
         form = RowForm.COUNTED if spec.retracts else RowForm.APPENDED
         self.rows = KeyedMultiset(MultisetSpec(tuple(columns), self._width, form, 0, True, spec.ttl_ms))
+        encoded = self._forms.encode([pa.array([], kind) for kind in columns[: self._width]])
+        self._best = BestRows(self.rows, [column.type for column in encoded], spec.last)
         self._kinds = columns
         self._sequence = 0
 
@@ -134,14 +187,26 @@ class TopRows:
         if not self._has_key:
             columns = [_NO_KEY.take(pa.array(np.zeros(count, dtype=np.int64))), *columns]
         encoded = self._forms.encode(columns[: self._width])
-        _, firsts = distinct_keys(encoded, fingerprints(encoded))
-        keys = take_rows(columns[: self._width], firsts)
-        before = self._top(keys, now_ms)
-        self.rows.change(columns, signs_of(kinds, count), self._next_sequence(count, now_ms), now_ms)
-        after = self._top(keys, now_ms)
+        codes, firsts = distinct_keys(encoded, fingerprints(encoded))
+        keys = _Keys(take_rows(columns[: self._width], firsts), take_rows(encoded, firsts))
+        signs = signs_of(kinds, count)
+        self.rows.table.beside = self._best.size
+        before = self._top(keys, None, now_ms)
+        self.rows.change(columns, signs, self._next_sequence(count, now_ms), now_ms)
+        after = self._top(keys, self._new_rows(keys, columns, codes, signs), now_ms)
         if not self._spec.retracts and len(after.others):
             self.rows.table.remove(after.others)
         return self._changes(before, after)
+
+    def _new_rows(self, keys: _Keys, columns: Columns, codes: NDArray[np.intp], signs: Numbers) -> NewRows | None:
+        """Return the rows of a batch that have come, of hot keys at least; None where no key is hot."""
+        if not self._best:
+            return None
+        come = np.flatnonzero((signs > 0) & self._best.may_know(keys.encoded)[codes])
+        rows = self.rows.lookup(take_rows(columns, come))
+        numbers, firsts = np.unique(rows, return_index=True)
+        first = np.searchsorted(numbers, 0)
+        return NewRows(codes[come[firsts[first:]]].astype(np.int64), numbers[first:])
 
     def _next_sequence(self, count: int, now_ms: int) -> Numbers:
         """Return numbers in the order in which rows come, also behind those that were given before a restart."""
@@ -150,29 +215,82 @@ class TopRows:
         self._sequence += count
         return numbers
 
-    def _top(self, keys: Columns, now_ms: int) -> _Top:
-        """Return the first rows of keys, of which no two are equal."""
-        stored = self.rows.find(keys)
-        pairs = list(Matches(cast("Numbers", stored.order), stored.first, stored.count).pairs())
+    def _top(self, keys: _Keys, new: NewRows | None, now_ms: int) -> _Top:
+        """Return the first rows of keys, of which no two are equal.
+
+        Args:
+            new: rows that have come since this was called last.
+        """
+        stored = self.rows.find(keys.columns)
+        names = self._best.names(keys.encoded, stored.count > self._best.most) if self._spec.retracts else {}
+        best = self._best.of(names)
+        counts = stored.count.copy()
+        counts[list(best)] = 0
+        pairs = list(Matches(cast("Numbers", stored.order), stored.first, counts).pairs())
         codes = np.concatenate([np.zeros(0, dtype=np.int64), *(own for own, _ in pairs)])
         numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(rows for _, rows in pairs)]).astype(np.int64)
+        if best:
+            best_codes, best_numbers = self._best.candidates(best, new)
+            codes, numbers = np.append(codes, best_codes), np.append(numbers, best_numbers)
         if self._spec.ttl_ms and len(numbers):
             is_left = ~self.rows.is_over(numbers, now_ms)
             codes, numbers = codes[is_left], numbers[is_left]
-        if not len(numbers):
-            return _Top(codes, numbers, [pa.array([], kind) for kind in self._kinds], numbers)
-        columns = self.rows.take(numbers)
-        order = order_of([codes, *order_numbers(columns, self._order), self.rows.matches(numbers)], len(codes))
-        times = self.rows.counts(numbers)
-        if times is not None:
-            order = np.repeat(order, times[order])
+        ordered = self._ordered(codes, numbers, best)
+        short = ordered.short(best, self._spec.last)
+        if len(short):
+            for code in short.tolist():
+                self._best.forget(names[code])
+            return self._top(keys, new, now_ms)
+        for code, name in names.items():
+            self._remember(code, name, ordered, code not in best)
+        return self._first(ordered)
+
+    def _ordered(self, codes: Numbers, numbers: Numbers, best: Mapping[int, Best]) -> _Ordered:
+        """Return rows of keys in their order, and behind them the bounds of what is remembered of hot keys."""
+        rows = len(numbers)
+        columns = self.rows.take(numbers) if rows else [pa.array([], kind) for kind in self._kinds]
+        sequences, times = self.rows.matches(numbers), self.rows.counts(numbers)
+        if best:
+            bound_codes, bounds, bound_sequences = bounds_of(best)
+            codes, sequences = np.append(codes, bound_codes), np.append(sequences, bound_sequences)
+            columns = concatenated([columns, bounds])
+            times = None if times is None else np.append(times, np.zeros(len(bound_codes), dtype=np.int64))
+        if not len(codes):
+            return _Ordered(codes, numbers, columns, sequences, times, codes, np.zeros(0, dtype=np.bool_))
+        order = order_of([codes, *order_numbers(columns, self._order), sequences], len(codes))
+        is_behind = np.zeros(len(order), dtype=np.bool_)
+        if best:
+            keys = Segments(first_of_runs(codes[order]))
+            is_behind = keys.sums((order >= rows).astype(np.int64), np.zeros(len(keys), dtype=np.int64)) > 0
+        return _Ordered(codes, numbers, columns, sequences, times, order, is_behind)
+
+    def _remember(self, code: int, name: Name, ordered: _Ordered, are_all: bool) -> None:
+        """Remember the best rows of a hot key.
+
+        Args:
+            are_all: all rows of the key were read.
+        """
+        chosen = ordered.up_to_bound(code)
+        if are_all or len(chosen) > self._best.most:
+            chosen = chosen[: self._best.fewest]
+        if len(chosen):
+            sequences, bound = ordered.sequences[chosen], take_rows(ordered.columns, chosen[-1:])
+            self._best.put(name, Best(ordered.numbers[chosen], sequences, bound, int(sequences[-1])))
+            self._sequence = max(self._sequence, int(sequences.max()) + 1)  # no later row has one of these
+
+    def _first(self, ordered: _Ordered) -> _Top:
+        """Return the first rows of keys."""
+        codes, order = ordered.codes, ordered.order
+        if ordered.times is not None:
+            order = np.repeat(order, ordered.times[order])
+        if not len(order):
+            return _Top(_NONE, _NONE, [pa.array([], kind) for kind in self._kinds], _NONE)
         segments = Segments(first_of_runs(codes[order]))
         ranks = np.arange(len(order)) - segments.starts[segments.codes] + 1
         is_wanted = (ranks >= self._spec.first) & (ranks <= self._spec.last)
         chosen = order[is_wanted]
-        others = numbers[order[ranks > self._spec.last]]
-        return _Top(codes[chosen], ranks[is_wanted], take_rows(columns, chosen), others)
-
+        others = _NONE if self._spec.retracts else ordered.numbers[order[ranks > self._spec.last]]
+        return _Top(codes[chosen], ranks[is_wanted], take_rows(ordered.columns, chosen), others)
     def _changes(self, before: _Top, after: _Top) -> pa.RecordBatch:
         places = np.union1d(before.places, after.places)
         shown = []

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import RowKind
+from rayflink.state.clock import ManualClock
 from rayflink.table.plan.groups import MiniBatch
 from rayflink.table.runtime.upserts.top_operator import MiniBatchTopRowsOperator, TopRowsOperator
 from rayflink.table.runtime.upserts.top_rows import TopSpec
 from rayflink.testing import OperatorHarness, at
 from rayflink.testing.elements import Columns, Record, columns
+from rayflink.testing.harness import Place, rescaled_snapshots
 
 COLUMNS = pa.schema([("n", pa.int64()), ("word", pa.string()), ("id", pa.int64())])
 RESULT = pa.schema([*COLUMNS, ("rank", pa.int64())])
@@ -126,3 +129,88 @@ def test_the_rows_that_are_left_are_those_of_the_model(batches, retracts, keyed,
             shown[row] += 1 if kind in ("+I", "+U") else -1
         assert {row: times for row, times in shown.items() if times} == dict.fromkeys(top_of(present, top), 1)
     harness.close()
+
+
+HOT = pa.schema([("x", pa.float64()), ("word", pa.string()), ("id", pa.int64())])
+HOT_RESULT = pa.schema([*HOT, ("rank", pa.int64())])
+HOT_ORDER = ((0, True, True), (1, False, False))
+"""Rows that differ are equal in it, and are in the order in which they came."""
+VALUES = [None, 0.0, -0.0, float("nan"), float("inf"), -1.5, *(number / 3 for number in range(20))]
+
+
+def random_steps(chance: random.Random) -> list[Any]:
+    """Return batches of rows that come and go, with deletions of absent rows, restores and waits in between."""
+    present: list[tuple[Any, ...]] = []
+    steps: list[Any] = []
+    for _ in range(14):
+        other = chance.choices(["restore", "rescale", "time", None], [1, 1, 2, 10])[0]
+        share, changes = chance.choice([0.2, 0.5, 0.8]), []
+        for _ in range(chance.randint(1, 50)):
+            if present and chance.random() < share:
+                chosen = chance.choice([chance.choice(present), max(present, key=lambda row: row[0] or 0)])
+                present.remove(chosen)
+                changes.append((RowKind.DELETE, chosen))
+            else:
+                row = chance.choice(VALUES), chance.choice(["a", "b", "", None, "q", "w"]), chance.randint(0, 2)
+                is_absent = chance.random() < 0.06
+                present += [] if is_absent else [row]
+                changes.append((RowKind.DELETE if is_absent else RowKind.INSERT, row))
+        steps.append(other or changes)
+    return steps
+
+
+def play(top: TopSpec, steps: list[Any], fewest: int) -> tuple[list[Any], int]:
+    """Return the changes of the first rows at each step, and in how many steps rows of hot keys were remembered."""
+
+    def operator() -> TopRowsOperator:
+        fresh = TopRowsOperator(top, HOT_RESULT)
+        fresh._top._best.fewest = fewest
+        return fresh
+
+    harness, shown, remembered = OperatorHarness(operator), [], 0
+    for step in steps:
+        harness.set_processing_time(harness.clock.now_ms() + (6 if step == "time" else 1))
+        if step == "restore":
+            harness = harness.restore(operator, harness.snapshot())
+        elif step == "rescale":
+            parts = rescaled_snapshots([harness.snapshot()], 2)
+            clock = ManualClock(harness.clock.now_ms())
+            halves = [OperatorHarness(operator, 1, Place(number, 2), [part], clock=clock)
+                      for number, part in enumerate(parts)]  # fmt: skip
+            [whole] = rescaled_snapshots([half.snapshot() for half in halves], 1)
+            harness = harness.restore(operator, whole)
+        elif step != "time":
+            data = [pa.array([row[place] for _, row in step], kind) for place, kind in enumerate(HOT.types)]
+            kinds = np.array([kind.value for kind, _ in step], dtype=np.int8)
+            harness.give(columns(ArrowBatch(with_kinds(pa.RecordBatch.from_arrays(data, schema=HOT), kinds))))
+            shown.append([(kind, repr(row)) for kind, row in changes_of(harness.take())])
+            remembered += bool(harness.operators[0]._top._best)
+    harness.close()
+    return shown, remembered
+
+
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@given(st.randoms(use_true_random=False), st.sampled_from([(), (2,), (1, 2)]), st.sampled_from([0, 12, 25]))
+def test_the_rows_of_hot_keys_are_those_of_all_rows(chance, partition, ttl_ms):
+    top = TopSpec(tuple(HOT.types), partition, HOT_ORDER, 1, 2, True, ttl_ms)
+    steps = random_steps(chance)
+    assert play(top, steps, chance.randint(2, 5))[0] == play(top, steps, 1000)[0]
+
+
+def test_a_hot_key_whose_best_rows_go_reads_its_rows_again():
+    top = TopSpec(tuple(HOT.types), (2,), HOT_ORDER, 1, 2, True)
+    rows = [(float(number), "a", 0) for number in range(12)]
+    steps = [[(RowKind.INSERT, row) for row in rows], *([(RowKind.DELETE, row)] for row in rows[:2:-1])]
+    shown, remembered = play(top, steps, 2)
+    assert (shown, remembered) == (play(top, steps, 100)[0], len(steps) - 2)
+    assert shown[-1] == [("-U", "(3.0, 'a', 0, 1)"), ("+U", "(2.0, 'a', 0, 1)"),
+                         ("-U", "(2.0, 'a', 0, 2)"), ("+U", "(1.0, 'a', 0, 2)")]  # fmt: skip
+
+
+def test_a_key_that_was_hot_forgets_its_best_rows():
+    top = TopSpec(tuple(HOT.types), (2,), HOT_ORDER, 1, 2, True)
+    come, go = ({n: (kind, (float(n), "a", 0)) for n in range(8)} for kind in (RowKind.INSERT, RowKind.DELETE))
+    steps = [[come[n] for n in range(1, 7)], [go[1], go[2], go[3]], [come[7]], [come[0]]]
+    shown, remembered = play(top, steps, 2)
+    assert (shown, remembered) == (play(top, steps, 100)[0], 2)
