@@ -1,4 +1,5 @@
-# Each target does its own set-up, in .venv, with nothing but Python 3.10 to 3.14, make and git on the machine.
+# Each target does its own set-up, in .venv, with nothing but Python 3.10 to 3.13, make and git on the machine
+# (3.14 is allowed, but untested: docs/quickstart.md).
 # PYTHON=/path/to/python chooses the interpreter, VENV another folder. Set-up is done again when pyproject.toml changes.
 
 VENV ?= .venv

@@ -1,6 +1,7 @@
 """The building blocks of a user's planner rules: relations, expressions and calls.
 
-All of them are frozen: `dataclasses.replace`, `with_inputs` and `with_exprs` give others. See docs/planner-rules.md.
+All of them are frozen: `dataclasses.replace`, `with_inputs` and `with_exprs` return changed copies. See
+docs/planner-rules.md.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def expression(relation: Relation, written: Expression[Any]) -> Expr:
     """Bind an expression of the Table API to the columns of a relation.
 
     Args:
-        written: such as `col("n") > 3`; without functions of one's own.
+        written: an expression of the Table API, such as `col("n") > 3`; without functions of the user's own.
 
     Raises:
         SqlError: a column is not there, or types do not fit.

@@ -23,8 +23,8 @@ _KEY = "planner config"
 class PlannerConfig:
     """The rules of the planner, with changes to them; each method gives a new one.
 
-    A rule of one's own is a function that is called with each relation of a plan, those below first, and gives the
-    relation itself, or another one with the same rows and columns. See docs/planner-rules.md.
+    A rule of one's own is a function that is called with each relation of a plan, inputs first, and returns
+    the relation itself, or another one with the same rows and columns. See docs/planner-rules.md.
 
     >>> def without_sort(relation):
     ...     return relation

@@ -15,7 +15,8 @@ A case in a file has this form; the lines of the mode and the option may be miss
     TableSourceScan(...)
 
 `unchanged` in place of the second plan says that the rule does not apply. To add a case, write its title and its query;
-`python -m tests.table.optimizer.rule_cases --write` fills in the plans of today. Read the diff before you commit it.
+`python -m tests.table.optimizer.rule_cases --write [RULE ...]` fills in the plans of today, of these rules or of all.
+Read the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class RuleCase:
         Args:
             folder: where the files of the tables are.
         """
-        before, after = (self.example.explain(folder, leave_out) for leave_out in (True, False))
+        before, after = (self.example.explain(folder, without_rule) for without_rule in (True, False))
         example = self.example
         plans = before, UNCHANGED if after == before else after
         return RuleCase(self.title, RuleExample(example.rule, example.query, *plans, example.is_batch, example.option))
@@ -87,11 +88,15 @@ def rule_files() -> list[Path]:
 
 
 def main() -> None:
-    """Print the cases with the plans of today; `--write` writes them to the files."""
+    """Print the cases of the named rules, or of all, with the plans of today; `--write` writes them to the files."""
+    names = [argument for argument in sys.argv[1:] if argument != "--write"]
+    files = [path for path in rule_files() if path.stem in names] if names else rule_files()
+    if missing := set(names) - {path.stem for path in files}:
+        sys.exit(f"no file of cases in {FOLDER.name}/ of {', '.join(sorted(missing))}; create it, or correct the name")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(folder)
-        for path in rule_files():
+        for path in files:
             text = "\n".join(case.planned(folder).text() for case in read_cases(path))
             if "--write" in sys.argv[1:]:
                 path.write_text(text, encoding="utf-8")

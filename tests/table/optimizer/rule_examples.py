@@ -85,15 +85,15 @@ class RuleExample:
         parts = zip(titles, (self.query, before, after), strict=True)
         return "\n\n".join(f"{title}\n\n{indent(part, '    ')}" for title, part in parts)
 
-    def explain(self, folder: Path, leave_out: bool) -> str:
+    def explain(self, folder: Path, without_rule: bool) -> str:
         """Return the optimized plan as EXPLAIN prints it, with short names of tables; an error where there is none."""
         t_env = environment(folder, self.is_batch)
         t_env.get_config().set_string("table.exec.mini-batch.allow-latency", "1 s")
         t_env.get_config().set_string("table.exec.mini-batch.size", "1000")
         if self.option is not None:
             t_env.get_config().set_string(*self.option)
-        if leave_out:
-            t_env.get_config().set_planner_config(PlannerConfig().replace_rule(self.rule, left_out))
+        if without_rule:
+            t_env.get_config().set_planner_config(PlannerConfig().replace_rule(self.rule, unchanged))
         try:
             explained = t_env.explain_sql(self.query)
         except SqlError as error:  # without some rules a query cannot run
@@ -102,8 +102,8 @@ class RuleExample:
         return plan.replace("default_catalog, default_database, ", "").replace("default_catalog.default_database.", "")
 
 
-def left_out(relation: Relation) -> Relation:
-    """Return the relation as it is: the rule that stands in the place of the one that is left out."""
+def unchanged(relation: Relation) -> Relation:
+    """Return the relation as it is: a rule that does nothing, in the place of another."""
     return relation
 
 
@@ -184,7 +184,7 @@ def main() -> None:
         folder = Path(name)
         write_files(folder)
         for example in (example for rule in sys.argv[1:] or rule_names() for example in examples_of(rule)):
-            plans = (example.explain(folder, leave_out) for leave_out in (True, False))
+            plans = (example.explain(folder, without_rule) for without_rule in (True, False))
             print(f"# {example.rule}\n\n{example.describe(*plans)}\n")
 
 

@@ -28,7 +28,7 @@ EXPRS = ["kind", "bid.auction", "bid.price + 1", "bid.channel.url", "bid.channel
 CONDITIONS = ["kind = 2", "bid IS NOT NULL", "bid.channel.name = 'a'", "bid.price > 7", "bid.auction IN (1, 3)"]
 
 
-def left_out(relation: Relation) -> Relation:
+def unchanged(relation: Relation) -> Relation:
     return relation
 
 
@@ -36,7 +36,7 @@ def environment(path: Path, is_narrow: bool) -> TableEnvironment:
     t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     t_env.get_config().set_string("execution.target", "local").set_string("table.local-time-zone", "UTC")
     if not is_narrow:
-        config = PlannerConfig().replace_rule("push_nested_projection_into_scan", left_out)
+        config = PlannerConfig().replace_rule("push_nested_projection_into_scan", unchanged)
         t_env.get_config().set_planner_config(config)
     t_env.execute_sql(TABLE.format(path=path))
     return t_env

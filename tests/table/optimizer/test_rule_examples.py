@@ -27,6 +27,6 @@ def test_an_example_may_lack_its_plans_but_not_have_another_form():
 def test_explain_shows_the_plans_of_the_docstring(example: RuleExample, tmp_path: Path) -> None:
     assert example.before, f"no plans yet; `python -m tests.table.optimizer.rule_examples {example.rule}` prints them"
     write_files(tmp_path)
-    assert example.explain(tmp_path, leave_out=True) == example.before
-    assert example.explain(tmp_path, leave_out=False) == example.after
+    assert example.explain(tmp_path, without_rule=True) == example.before
+    assert example.explain(tmp_path, without_rule=False) == example.after
     assert example.before != example.after

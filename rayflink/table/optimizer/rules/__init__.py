@@ -1,6 +1,6 @@
 """Rewrites of logical plans, one a file; each gives a plan with the same rows.
 
-A rule of the planner is a function that is called once with a whole plan and returns a plan: `plan.mapped(change)`
+A rule of the planner is a function that is called with a whole plan and returns a plan: `plan.mapped(change)`
 visits the relations of it, and `with_exprs` the expressions of a relation, as in `fold_constants`. A user's rule is
 called with each relation instead, and again until it changes nothing more (`rayflink.table.optimizer.user_rules`).
 
