@@ -170,7 +170,7 @@ def _field(arguments: Arguments, columns: Columns) -> Any:
 
 
 def _infer_item(args: Sequence[Expr]) -> DataType | str:
-    if len(args) == 2 and args[0].type.root is Root.ARRAY and INTEGER.takes(args[1].type):
+    if len(args) == 2 and args[0].type.root is Root.ARRAY and INTEGER.accepts(args[1].type):
         index = constant(args[1])
         if index is not None and index < 1:
             return f"a place in the array, counted from 1, not {index}"
@@ -341,7 +341,7 @@ def _concatenated(arrays: Sequence[Any], nulls: Any) -> Any:
 
 def _infer_arrays(args: Sequence[Expr]) -> DataType | str:
     kind = common_type([arg.type for arg in args]) if args else None
-    if kind is None or not ARRAY.takes(kind):
+    if kind is None or not ARRAY.accepts(kind):
         return "arrays of one kind"
     return (kind if kind.root is Root.ARRAY else ARRAY.default).as_nullable(is_nullable(args))
 

@@ -29,20 +29,21 @@ class Kind:
     Args:
         description: in words, such as "a string".
         holds: returns whether a type belongs to the kind; the type of a bare NULL always does.
-        default: the type that a bare NULL gets.
+        default: a type of the kind, where a result needs one although the argument is a bare NULL. The kernel gets such
+            an argument with the type null, and casts it, as `REPEAT` does with `as_strings`.
     """
 
     description: str
     holds: Callable[[DataType], bool]
     default: DataType
 
-    def takes(self, kind: DataType) -> bool:
-        """Return whether a value of the type is accepted."""
-        return kind.root is Root.NULL or self.holds(kind)
+    def accepts(self, data_type: DataType) -> bool:
+        """Return whether a value of the type may be such an argument."""
+        return data_type.root is Root.NULL or self.holds(data_type)
 
 
 def _rooted(*roots: Root) -> Callable[[DataType], bool]:
-    return lambda kind: kind.root in roots
+    return lambda data_type: data_type.root in roots
 
 
 STRING = DataTypes.STRING()
@@ -52,15 +53,17 @@ BIGINT = DataTypes.BIGINT()
 DOUBLE = DataTypes.DOUBLE()
 BYTES = DataTypes.BYTES()
 
-TEXT = Kind("a text", lambda kind: kind.is_text, STRING)
-BINARY = Kind("bytes", lambda kind: kind.is_bytes, BYTES)
-TEXT_OR_BYTES = Kind("a text or bytes", lambda kind: kind.is_text or kind.is_bytes, STRING)
-NUMBER = Kind("a number", lambda kind: kind.is_numeric, INT)
-INTEGER = Kind("a whole number", lambda kind: kind.is_integer, INT)
+TEXT = Kind("a text", lambda data_type: data_type.is_text, STRING)
+BINARY = Kind("bytes", lambda data_type: data_type.is_bytes, BYTES)
+TEXT_OR_BYTES = Kind("a text or bytes", lambda data_type: data_type.is_text or data_type.is_bytes, STRING)
+NUMBER = Kind("a number", lambda data_type: data_type.is_numeric, INT)
+INTEGER = Kind("a whole number", lambda data_type: data_type.is_integer, INT)
 TRUTH = Kind("a truth value", _rooted(Root.BOOLEAN), BOOLEAN)
 DAY = Kind("a date", _rooted(Root.DATE), DataTypes.DATE())
-TIMESTAMP = Kind("a timestamp", lambda kind: kind.is_timestamp, DataTypes.TIMESTAMP(3))
-DAY_OR_TIMESTAMP = Kind("a date or a timestamp", lambda kind: kind.is_timestamp or kind.root is Root.DATE, DAY.default)
+TIMESTAMP = Kind("a timestamp", lambda data_type: data_type.is_timestamp, DataTypes.TIMESTAMP(3))
+DAY_OR_TIMESTAMP = Kind(
+    "a date or a timestamp", lambda data_type: data_type.is_timestamp or data_type.root is Root.DATE, DAY.default
+)
 TIME_POINT = Kind(
     "a date, a time or a timestamp",
     _rooted(Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ),
@@ -68,7 +71,7 @@ TIME_POINT = Kind(
 )
 ARRAY = Kind("an array", _rooted(Root.ARRAY), DataTypes.ARRAY(DataTypes.INT()))
 MAP = Kind("a map", _rooted(Root.MAP), DataTypes.MAP(STRING, STRING))
-ANYTHING = Kind("any value", lambda kind: True, STRING)
+ANYTHING = Kind("any value", lambda data_type: True, STRING)
 
 ResultType: TypeAlias = "DataType | Callable[[Sequence[Expr]], DataType | str]"
 """The type of a result, or a function that returns it for the arguments; a string describes the arguments wanted."""
@@ -95,7 +98,7 @@ def takes(
     def infer(args: Sequence[Expr]) -> DataType | str:
         fits = least <= len(args) and (more is not None or len(args) <= len(kinds))
         expected = [*kinds, *[more] * (len(args) - len(kinds))] if more is not None else kinds
-        if not fits or not all(kind.takes(arg.type) for kind, arg in zip(expected, args, strict=False) if kind):
+        if not fits or not all(kind.accepts(arg.type) for kind, arg in zip(expected, args, strict=False) if kind):
             return _expected_arguments(kinds, least, more)
         result = gives if isinstance(gives, DataType) else gives(args)
         return result if isinstance(result, str) else result.as_nullable(is_nullable(args) if null is None else null)

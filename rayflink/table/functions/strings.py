@@ -39,8 +39,8 @@ _MOST_BYTES = 2**30
 """Of the strings that a function makes of a batch."""
 
 
-def varied(args: Sequence[Expr]) -> DataType:
-    """Return a text that is not longer than the first argument."""
+def varchar_like_first(args: Sequence[Expr]) -> DataType:
+    """Return the VARCHAR of the first argument's length."""
     kind = args[0].type
     return DataTypes.VARCHAR(kind.length) if kind.is_text else STRING
 
@@ -112,7 +112,7 @@ strings.add("REVERSE(text)", "The text in reverse order.", takes(TEXT, gives=STR
 
 
 def _infer_joined(args: Sequence[Expr]) -> DataType | str:
-    if len(args) < 2 or not all(TEXT.takes(arg.type) for arg in args):
+    if len(args) < 2 or not all(TEXT.accepts(arg.type) for arg in args):
         return "strings"
     length = min(sum(arg.type.length or MOST_LENGTH for arg in args), MOST_LENGTH)
     fixed_length = all(arg.type.root is Root.CHAR for arg in args)
@@ -197,16 +197,12 @@ def _substring(arguments: Arguments, columns: Columns, start: int, length: int |
         first = max(start - 1, 0)
         return pc.utf8_slice_codeunits(values, first, None if length is None else min(first + length, 2**63 - 1))
     if length is None:
-        return _from_end(values, -start)
-    return pc.utf8_slice_codeunits(_only_longer(values, -start), 0, length)
+        return _last_characters(values, -start)
+    return pc.utf8_slice_codeunits(_last_characters(values, -start), 0, length)
 
 
-def _from_end(values: Values, count: int) -> Any:
-    """Return the last characters; nothing where there are fewer."""
-    return _only_longer(values, count)
-
-
-def _only_longer(values: Values, count: int) -> Any:
+def _last_characters(values: Values, count: int) -> Any:
+    """Return the last `count` characters; the empty string where there are fewer."""
     ends = pc.utf8_slice_codeunits(values, -count)
     return pc.if_else(
         pc.greater_equal(pc.utf8_length(values), count), ends, pc.if_else(pc.is_valid(values), "", _NO_TEXT)
@@ -239,18 +235,21 @@ def _sliced(arguments: Arguments, columns: Columns) -> Any:
     return pc.if_else(pc.fill_null(bad, True), _NO_TEXT, result.to_arrow().cast(pyarrow.string()))
 
 
-strings.add("SUBSTRING(text FROM start [FOR length])", "The part from start on; a negative start counts from the end.",
-          takes(TEXT, INTEGER, INTEGER, gives=varied, least=2, null=True), _substring_of_columns,
+strings.add("SUBSTRING(text FROM start [FOR length])",
+          "The part from start on; a negative start counts from the end, a negative length gives null.",
+          takes(TEXT, INTEGER, INTEGER, gives=varchar_like_first, least=2, null=True), _substring_of_columns,
           name="SUBSTRING", aliases=("SUBSTR",))  # fmt: skip
 
 
-@strings("LEFT(text, length)", "The first `length` characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@strings("LEFT(text, length)", "The first `length` characters; none if it is negative.",
+       takes(TEXT, INTEGER, gives=varchar_like_first, null=True))  # fmt: skip
 @by_values(1)
 def _first(arguments: Arguments, columns: Columns, length: int) -> Any:
     return pc.utf8_slice_codeunits(strings_of(columns[0]), 0, max(length, 0))
 
 
-@strings("RIGHT(text, length)", "The last `length` characters.", takes(TEXT, INTEGER, gives=varied, null=True))
+@strings("RIGHT(text, length)", "The last `length` characters; none if it is negative.",
+       takes(TEXT, INTEGER, gives=varchar_like_first, null=True))  # fmt: skip
 @by_values(1)
 def _last(arguments: Arguments, columns: Columns, length: int) -> Any:
     values = strings_of(columns[0])
@@ -298,14 +297,15 @@ def _trimmed(side: str) -> Callable[[Arguments], Values]:
 
 
 strings.add("TRIM([BOTH | LEADING | TRAILING] [characters FROM] text)",
-          "The text without blanks, or other characters, at its ends.", takes(TEXT, TEXT, gives=varied, least=1),
+          "The text without blanks, or other characters, at its ends.",
+          takes(TEXT, TEXT, gives=varchar_like_first, least=1),
           _trimmed("BOTH"), name="TRIM")  # fmt: skip
 strings.add("BTRIM(text[, characters])", "The text without blanks, or other characters, at both ends.",
           takes(TEXT, TEXT, gives=STRING, least=1), _trimmed("BOTH"))  # fmt: skip
 strings.add("LTRIM(text[, characters])", "The text without blanks, or other characters, at its start.",
-          takes(TEXT, TEXT, gives=varied, least=1), _trimmed("LEADING"))  # fmt: skip
+          takes(TEXT, TEXT, gives=varchar_like_first, least=1), _trimmed("LEADING"))  # fmt: skip
 strings.add("RTRIM(text[, characters])", "The text without blanks, or other characters, at its end.",
-          takes(TEXT, TEXT, gives=varied, least=1), _trimmed("TRAILING"))  # fmt: skip
+          takes(TEXT, TEXT, gives=varchar_like_first, least=1), _trimmed("TRAILING"))  # fmt: skip
 
 
 # Finding.
@@ -464,8 +464,8 @@ def _map_of_text(arguments: Arguments, columns: Columns, between: str = ",", key
 
 
 def _infer_elt(args: Sequence[Expr]) -> DataType | str:
-    kind = common_type([arg.type for arg in args[1:]]) if len(args) > 1 and INTEGER.takes(args[0].type) else None
-    if kind is None or not TEXT_OR_BYTES.takes(kind):
+    kind = common_type([arg.type for arg in args[1:]]) if len(args) > 1 and INTEGER.accepts(args[0].type) else None
+    if kind is None or not TEXT_OR_BYTES.accepts(kind):
         return "a whole number, and strings"
     return kind.nullable()
 

@@ -39,7 +39,7 @@ def constant(kind: DataType, value: Any) -> Argument:
 
 
 def argument(value: Any) -> Argument:
-    """A constant of the type that a literal in SQL has."""
+    """Return a constant of the type that a literal in SQL has."""
     if isinstance(value, Argument):
         return value
     if value is None:
@@ -58,42 +58,42 @@ def argument(value: Any) -> Argument:
 
 def exprs(args: Sequence[Argument], constants: bool = True) -> list[Expr]:
     exprs: list[Expr] = []
-    for at, one in enumerate(args):
-        exprs.append(
-            Literal(one.kind, one.values[0]) if one.is_constant and constants else Column(one.kind, at, f"c{at}")
-        )
+    for index, arg in enumerate(args):
+        is_literal = arg.is_constant and constants
+        exprs.append(Literal(arg.kind, arg.values[0]) if is_literal else Column(arg.kind, index, f"c{index}"))
     return exprs
 
 
 def resulting(name: str, *args: Any, to: DataType | None = None, options: tuple[Any, ...] = ()) -> DataType | str:
-    """The type of a call's result, or what is wanted instead of the arguments."""
+    """Return the type of a call's result, or a description of the arguments that are wanted instead."""
     return to or named(name).result(exprs([argument(arg) for arg in args]), options)
 
 
 def result(
     name: str, *args: Any, to: DataType | None = None, options: tuple[Any, ...] = (), session: Session = SESSION
 ) -> list[Any]:
-    """What a function gives for each row, `to` being the type of a CAST.
+    """Return the result of a function for each row, `to` being the type of a CAST.
 
-    Whatever is called, the result has its type; slices of rows give slices of it; constants give what columns give.
+    It is checked that the result has its type, that slices of the rows give slices of it, and that constants give what
+    columns give.
     """
     arguments = [argument(arg) for arg in args]
-    rows = max([len(one.values) for one in arguments if not one.is_constant], default=1)
-    columns = [pyarrow.array(one.values * (rows if one.is_constant else 1), one.kind.to_arrow()) for one in arguments]
+    rows = max([len(arg.values) for arg in arguments if not arg.is_constant], default=1)
+    columns = [pyarrow.array(arg.values * (rows if arg.is_constant else 1), arg.kind.to_arrow()) for arg in arguments]
     function = named(name)
     CALLED.add(function.name)
     call = _call(function, exprs(arguments), to, options)
-    found = evaluated(call, columns, rows, session)
+    values = evaluated(call, columns, rows, session)
     if function.is_deterministic and rows:
-        _check_slices(call, columns, found, session)
-        _check_constants(function, arguments, found, (to, options, session))
-    return list(found.to_pylist())
+        _check_slices(call, columns, values, session)
+        _check_constants(function, arguments, values, (to, options, session))
+    return list(values.to_pylist())
 
 
 def one(name: str, *args: Any, **more: Any) -> Any:
-    """What a function gives for constants."""
-    (found,) = result(name, *args, **more)
-    return found
+    """Return the result of a function for constants."""
+    (value,) = result(name, *args, **more)
+    return value
 
 
 def _call(function: Function, args: Sequence[Expr], to: DataType | None, options: tuple[Any, ...]) -> Call:
@@ -103,37 +103,41 @@ def _call(function: Function, args: Sequence[Expr], to: DataType | None, options
 
 
 def evaluated(call: Call, columns: Sequence[Any], rows: int, session: Session = SESSION) -> Any:
-    found = Evaluation(columns, rows, session).column(call)
-    assert found.type == call.type.to_arrow(), f"{call} is {call.type}, yet comes as {found.type}"
-    assert len(found) == rows
-    found.validate(full=True)
+    values = Evaluation(columns, rows, session).column(call)
+    assert values.type == call.type.to_arrow(), f"{call} is {call.type}, yet comes as {values.type}"
+    assert len(values) == rows
+    values.validate(full=True)
     overflows = call.type.root is Root.DECIMAL  # gives null
-    assert call.type.is_nullable or overflows or not found.null_count, f"{call} is {call.type}, yet has nulls"
-    return found
+    assert call.type.is_nullable or overflows or not values.null_count, f"{call} is {call.type}, yet has nulls"
+    return values
 
 
-def _check_slices(call: Call, columns: Sequence[Any], found: Any, session: Session) -> None:
-    rows = len(found)
+def _check_slices(call: Call, columns: Sequence[Any], whole: Any, session: Session) -> None:
+    rows = len(whole)
     cut = rows // 2
     parts = [
         evaluated(call, [column.slice(start, stop - start) for column in columns], stop - start, session)
         for start, stop in ((0, cut), (cut, rows))
     ]
-    glued = [value for part in parts for value in part.to_pylist()]
-    assert same(glued, found.to_pylist()), f"{call} in slices"
+    joined = [value for part in parts for value in part.to_pylist()]
+    assert same(joined, whole.to_pylist()), f"{call} in slices"
 
 
-def _check_constants(function: Function, arguments: Sequence[Argument], found: Any, how: tuple[Any, ...]) -> None:
-    """Each of the first rows as constants, and what was constant as a column."""
-    to, options, session = how
-    for row in range(min(len(found), 4)):
-        row_of = [constant(one.kind, one.values[0 if one.is_constant else row]) for one in arguments]
-        alone = evaluated(_call(function, exprs(row_of), to, options), [], 1, session)
-        assert same(alone.to_pylist(), found.slice(row, 1).to_pylist()), f"{function.name} of constants in row {row}"
+def _check_constants(function: Function, arguments: Sequence[Argument], values: Any, settings: tuple[Any, ...]) -> None:
+    """Check that each of the first rows gives the same as constants.
+
+    Args:
+        settings: type of a CAST, options and session of the call.
+    """
+    to, options, session = settings
+    for row in range(min(len(values), 4)):
+        constants = [constant(arg.kind, arg.values[0 if arg.is_constant else row]) for arg in arguments]
+        alone = evaluated(_call(function, exprs(constants), to, options), [], 1, session)
+        assert same(alone.to_pylist(), values.slice(row, 1).to_pylist()), f"{function.name} of constants in row {row}"
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are the same, NaN too."""
+    """Return whether two values are the same, NaN too."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float) and isinstance(right, float) and left != left:

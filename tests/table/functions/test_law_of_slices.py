@@ -18,27 +18,30 @@ from tests.table.functions.test_flink_expressions import bound
 
 
 def pools() -> dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]]:
-    """Calls of constants by function, kinds of arguments and options, each with the arguments it is recorded with."""
-    found: dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]] = {}
+    """Return calls of constants by function, types of arguments and options, each with the recorded arguments."""
+    calls: dict[tuple[Any, ...], tuple[Call, list[tuple[Any, ...]]]] = {}
     for case in recorded():
         if case.is_refused or case.expression in DIFFERENT:
             continue
-        for one in bound(case.expression).walk():
-            if isinstance(one, Call) and one.args and all(isinstance(arg, Literal) for arg in one.args):
-                roots = tuple((arg.type.root, arg.type.scale) for arg in one.args)
-                key = (one.function.name, one.options, one.type.root, one.type.scale, one.type.precision, roots)
-                call, rows = found.setdefault(key, (one, []))
-                rows.append(tuple(arg.value for arg in one.args if isinstance(arg, Literal)))
-    return found
+        for expr in bound(case.expression).walk():
+            if isinstance(expr, Call) and expr.args and all(isinstance(arg, Literal) for arg in expr.args):
+                roots = tuple((arg.type.root, arg.type.scale) for arg in expr.args)
+                result = expr.type
+                key = (expr.function.name, expr.options, result.root, result.scale, result.precision, roots)
+                _, rows = calls.setdefault(key, (expr, []))
+                rows.append(tuple(arg.value for arg in expr.args if isinstance(arg, Literal)))
+    return calls
 
 
 POOLS = pools()
 LITERALS_WANTED = ("JSON_OBJECT",)
-KEPT = {key: pool for key, pool in POOLS.items() if pool[0].function.is_deterministic and key[0] not in LITERALS_WANTED}
+CHECKED = {
+    key: pool for key, pool in POOLS.items() if pool[0].function.is_deterministic and key[0] not in LITERALS_WANTED
+}
 
 
 def as_columns(call: Call) -> Call:
-    args: list[Expr] = [Column(_wide(arg), at, f"c{at}") for at, arg in enumerate(call.args)]
+    args: list[Expr] = [Column(_wide(arg), index, f"c{index}") for index, arg in enumerate(call.args)]
     return Call(_wide(call), call.function, tuple(args), call.options)
 
 
@@ -48,7 +51,7 @@ def _wide(expr: Expr) -> Any:
 
 
 def evaluated(call: Call, columns: list[Any], rows: int) -> Any:
-    """The values, or the error's text."""
+    """Return the values, or the text of the error."""
     try:
         return list(Evaluation(columns, rows, SESSION).column(call).to_pylist())
     except RowError as error:
@@ -56,19 +59,21 @@ def evaluated(call: Call, columns: list[Any], rows: int) -> Any:
 
 
 @pytest.mark.slow  # many functions
-@pytest.mark.parametrize("key", KEPT, ids=[f"{key[0]}-{at}" for at, key in enumerate(KEPT)])
+@pytest.mark.parametrize("key", CHECKED, ids=[f"{key[0]}-{number}" for number, key in enumerate(CHECKED)])
 @given(data=st.data())
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 def test_slices_give_slices(key, data):
-    call, known = KEPT[key]
-    changed = as_columns(call)
-    fields = [st.sampled_from([row[at] for row in known]) | st.none() for at in range(len(call.args))]
+    call, recorded_rows = CHECKED[key]
+    call_of_columns = as_columns(call)
+    fields = [st.sampled_from([row[index] for row in recorded_rows]) | st.none() for index in range(len(call.args))]
     rows = data.draw(st.lists(st.tuples(*fields), min_size=2, max_size=6))
     cut = data.draw(st.integers(0, len(rows)))
-    columns = [pyarrow.array([row[at] for row in rows], _wide(arg).to_arrow()) for at, arg in enumerate(call.args)]
-    whole = evaluated(changed, columns, len(rows))
+    columns = [
+        pyarrow.array([row[index] for row in rows], _wide(arg).to_arrow()) for index, arg in enumerate(call.args)
+    ]
+    whole = evaluated(call_of_columns, columns, len(rows))
     parts = [
-        evaluated(changed, [one.slice(*part) for one in columns], part[1])
+        evaluated(call_of_columns, [column.slice(*part) for column in columns], part[1])
         for part in ((0, cut), (cut, len(rows) - cut))
     ]
     if any(isinstance(part, str) for part in (whole, *parts)):
@@ -79,6 +84,6 @@ def test_slices_give_slices(key, data):
 
 def test_most_functions_are_among_them():
     by_name = defaultdict(int)
-    for key in KEPT:
+    for key in CHECKED:
         by_name[key[0]] += 1
     assert len(by_name) > 110

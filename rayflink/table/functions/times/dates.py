@@ -239,7 +239,7 @@ _MILLISECONDS = {
 
 
 def _infer_moved(args: Sequence[Expr], options: tuple[Any, ...]) -> DataType | str:
-    if len(args) != 2 or not args[0].type.is_integer or not TIME_POINT.takes(args[1].type):
+    if len(args) != 2 or not args[0].type.is_integer or not TIME_POINT.accepts(args[1].type):
         return "a unit, a whole number and a time"
     kind = args[1].type
     if kind.root is Root.DATE and options and options[0] in ("HOUR", "MINUTE", "SECOND", "MILLISECOND"):
@@ -321,10 +321,10 @@ def _month_number(times: Values) -> Any:
 
 def _infer_overlaps(args: Sequence[Expr]) -> DataType | str:
     expected = "the start and the end or length of one span, and those of another"
-    if len(args) != 4 or not all(TIME_POINT.takes(arg.type) for arg in args[::2]):
+    if len(args) != 4 or not all(TIME_POINT.accepts(arg.type) for arg in args[::2]):
         return expected
     return (
-        BOOLEAN.as_nullable(is_nullable(args)) if all(_TIME_OR_INTERVAL.takes(arg.type) for arg in args) else expected
+        BOOLEAN.as_nullable(is_nullable(args)) if all(_TIME_OR_INTERVAL.accepts(arg.type) for arg in args) else expected
     )
 
 
