@@ -12,7 +12,8 @@ batches large enough that records cost as much as the batch itself, which a regr
 
 A window starts at two records. It may grow to a multiple of the records that the measured rate stands on, and the
 multiple grows with them: a few cheap records open it for a few more only, and thousands open it to millions. Each round
-trip until then takes milliseconds on a cluster, in which the task may have no input.
+trip until then takes milliseconds on a cluster, in which the task may have no input. The price is that of any time
+later: if cheap records are followed by expensive ones, as many of these are accepted as the cheap ones' rate allows.
 
 Source: apache/flink BufferDebloater (FLIP-183), which sizes buffers in bytes; windows as in RFC 9113, section 5.2.
 """

@@ -204,11 +204,12 @@ class Commits:
 
     def _run_in_background(self, wake: Callable[[], None]) -> None:
         """Begin the next call of the committer unless one is under way."""
-        if self._call is not None and not self._call[0].has_ended:
-            return
-        again = self._end_call()
-        self._pause(again)
-        if again or not (requests := self._due()):
+        if self._call is not None:
+            if self._call[0].has_ended:
+                self._pause(self._end_call())
+        elif self._due_ms is not None and self._due_ms <= self._clock.now_ms():
+            self._due_ms = None
+        if self._call is not None or self._due_ms is not None or not (requests := self._due()):
             return
         if self._begin(requests):
             self._call = _BackgroundCall(lambda: self._finish(requests), wake), requests
@@ -243,8 +244,12 @@ class Commits:
     def leave(self) -> None:
         """Try once to commit everything due when the task ends, as after a stop with savepoint; a restore commits the
         rest. Nothing runs in the background after it.
+
+        Raises:
+            CommitFailed: a call in the background has failed for good.
         """
-        if self._call is None and (self._has_failed or not self.is_behind):
+        self._end_call()
+        if self._has_failed or not self.is_behind:
             return
         try:
             self.run(slice_s=math.inf)

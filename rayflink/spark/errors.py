@@ -16,10 +16,10 @@ class SparkCannotStart(RayflinkError):
 
     def __init__(self, actual: str, wanted: str, remedy: str) -> None:
         super().__init__(actual, wanted, remedy)
-        self.found, self.wanted, self.remedy = actual, wanted, remedy
+        self.actual, self.wanted, self.remedy = actual, wanted, remedy
 
     def __str__(self) -> str:
-        return f"Spark cannot start: found {self.found}, wanted {self.wanted}; {self.remedy}"
+        return f"Spark cannot start: found {self.actual}, wanted {self.wanted}; {self.remedy}"
 
 
 __all__ = ["SparkCannotStart"]

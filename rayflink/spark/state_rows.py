@@ -46,11 +46,11 @@ class DuplicateRowError(StateError):
 
     def __init__(self, state: str, place: str, actual: str) -> None:
         super().__init__(state, place, actual)
-        self.state, self.place, self.found = state, place, actual
+        self.state, self.place, self.actual = state, place, actual
 
     def __str__(self) -> str:
         return (
-            f"state {self.state!r} is given several rows for {self.place}: found {self.found}, wanted one; rows of a "
+            f"state {self.state!r} is given several rows for {self.place}: found {self.actual}, wanted one; rows of a "
             "DataFrame have no order: name the column by which the last counts, as in with_state(..., order_by='at'), "
             "or aggregate them before"
         )

@@ -21,10 +21,10 @@ class DisposalError(StateError):
 
     def __init__(self, path: str, actual: str, remedy: str) -> None:
         super().__init__(path, actual, remedy)
-        self.path, self.found, self.remedy = path, actual, remedy
+        self.path, self.actual, self.remedy = path, actual, remedy
 
     def __str__(self) -> str:
-        return f"{self.path} is {self.found}, not a savepoint; {self.remedy}"
+        return f"{self.path} is {self.actual}, not a savepoint; {self.remedy}"
 
 
 def dispose_savepoint(path: str, options: Mapping[str, str] | None = None) -> int:

@@ -39,11 +39,11 @@ class UnfitValueError(StateError):
 
     def __init__(self, state: str, actual: str, wanted: str) -> None:
         super().__init__(state, actual, wanted)
-        self.state, self.found, self.wanted = state, actual, wanted
+        self.state, self.actual, self.wanted = state, actual, wanted
 
     def __str__(self) -> str:
         return (
-            f"state {self.state!r} does not fit into the column {self.wanted}: found {self.found}; give another "
+            f"state {self.state!r} does not fit into the column {self.wanted}: found {self.actual}; give another "
             "schema, or none, and the columns are those of the values that there are"
         )
 

@@ -31,11 +31,11 @@ class ColumnError(StateError):
 
     def __init__(self, column: str, actual: str) -> None:
         super().__init__(column, actual)
-        self.column, self.found = column, actual
+        self.column, self.actual = column, actual
 
     def __str__(self) -> str:
         return (
-            f"the table has no column {self.column!r}, but {self.found}; name the columns of key and value, as in "
+            f"the table has no column {self.column!r}, but {self.actual}; name the columns of key and value, as in "
             "with_state(..., key='user', value='total'), or give functions of a row"
         )
 

@@ -137,6 +137,34 @@ def test_a_task_that_ends_waits_for_its_commit_and_the_end_of_input_for_all() ->
     assert shelf.threads == ["commit", "MainThread", "MainThread", "closed"]
 
 
+def test_a_task_that_ends_fails_where_its_commit_in_the_background_has_failed_for_good() -> None:
+    shelf = SlowShelf(lambda request: request.signal_failed_with_unknown_reason(OSError("gone")), is_open=True)
+    harness = _harness(shelf)
+    _checkpoint(harness, 1, "a")
+    harness.notify_checkpoint_complete(1)
+    with pytest.raises(UserCodeError, match=r"CommitFailed: .*'a'.* was not committed \(OSError: gone\)"):
+        harness.close()
+    assert shelf.threads == ["commit", "closed"]
+    harness = _harness(shelf := SlowShelf(_retry, is_open=True))
+    _checkpoint(harness, 1, "a")
+    harness.notify_checkpoint_complete(1)
+    harness.close()
+    assert shelf.values == ["a"], "what has to be tried again is tried once more"
+
+
+def test_the_next_checkpoint_does_not_shorten_the_pause_before_another_try() -> None:
+    with _harness(shelf := SlowShelf(_retry, is_open=True)) as harness:
+        _checkpoint(harness, 1, "a")
+        harness.notify_checkpoint_complete(1)
+        _checkpoint(harness, 2, "b")
+        harness.notify_checkpoint_complete(2)
+        assert _counts(harness) == {"total": 2, "retried": 1, "pending": 2} and len(shelf.calls) == 1
+        harness.set_processing_time(99)
+        assert len(shelf.calls) == 1
+        harness.end_input()
+        assert shelf.values == ["a", "b"]
+
+
 def test_nothing_runs_in_the_background_where_time_is_simulated() -> None:
     shelf = SlowShelf(is_open=True)
     with OperatorHarness(lambda: SinkOperator(shelf)) as harness:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.suite.leftovers import MARK
 
 EVERY_S = 0.25
-"""Between two looks; so much at the end of each process is not counted."""
+"""Between two looks; the last quarter of a second of a process may not be counted."""
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -44,7 +44,8 @@ class ProcessTimes:
 
     def total(self) -> float:
         """Return the CPU seconds of all processes when they were seen last."""
-        return (self._ended_ticks + sum(self._ours.values())) / _TICKS_A_SECOND
+        with self._lock:
+            return (self._ended_ticks + sum(self._ours.values())) / _TICKS_A_SECOND
 
     def look(self) -> None:
         """Look at all processes once."""

@@ -59,6 +59,15 @@ def test_on_a_slower_machine_only_a_folder_that_takes_a_larger_part_is_too_long(
     assert line.startswith(f"tests: fast tests took {2.5 * slower:.1f} s of CPU time, their budget is 1 s")
 
 
+def test_two_large_folders_that_are_both_too_slow_do_not_excuse_each_other():
+    folders = {"cluster": 9.0, "spark": 6.0, "state": 1.0, "table": 1.0, "tests": 1.0}
+    budget = Budget({"ray": 18}, {"ray": 99.0}, 2.5, 0.5, {"ray": folders})
+    factors = {"cluster": 4, "spark": 4, "state": 1, "table": 1, "tests": 1}
+    spent = {f"tests/{folder}/test_{folder}.py::test": factors[folder] * folders[folder] for folder in folders}
+    lines = list(budget.exceeded({"ray": {test.replace("tests/tests", "tests"): took for test, took in spent.items()}}))
+    assert [line.partition(":")[0] for line in lines] == ["cluster", "spark"]
+
+
 def test_a_folder_without_a_budget_may_take_what_is_not_noticed():
     assert folder_of("tests/table/runtime/ranks/test_sorting.py::TestLife::runTest") == "table"
     (line,) = SMALL.exceeded({"fast": {"tests/new/test_c.py::test_c": 0.6}})

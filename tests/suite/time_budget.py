@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -80,14 +81,14 @@ class Budget:
                     yield f"{message}, others took {pace:.1f} times theirs or less: {named}"
 
     def pace(self, kind: str, folders: Mapping[str, float], folder: str) -> float:
-        """Return how many times their budgets the folders other than one take, at least 1.
+        """Return how many times their budgets the folders other than one take, at least 1: the median of the folders.
 
         Args:
             folders: what each has taken.
         """
-        others = folders.keys() - {folder}
-        budgets = sum(self.folders[kind].get(other, 0) for other in others)
-        return max(1.0, sum(folders[other] for other in others) / budgets) if budgets else 1.0
+        budgets = {other: self.folders[kind].get(other, 0) for other in folders.keys() - {folder}}
+        ratios = [folders[other] / budget for other, budget in budgets.items() if budget >= self.unnoticed]
+        return max(1.0, median(ratios)) if ratios else 1.0
 
 
 def folder_of(test: str) -> str:

@@ -32,10 +32,9 @@ class CommitFailed(Exception):
 
     def __str__(self) -> str:
         tried = f"after {self.retries} retries " if self.retries else ""
-        outcome = (
-            "it is in the last checkpoint, from which the next attempt commits it; a job that fails for good keeps "
-        )
-        outcome += "that one where execution.checkpointing.externalized-checkpoint-retention is DELETE_ON_CANCELLATION"
+        outcome = "it is in the last checkpoint, from which the next attempt commits it; a job that fails for good "
+        outcome += "keeps that one where execution.checkpointing.externalized-checkpoint-retention is "
+        outcome += "DELETE_ON_CANCELLATION"
         return f"{self.committable} was not committed {tried}({self.what}); {outcome}"
 
 

@@ -147,8 +147,9 @@ class Committer(ABC):
     """Whether `commit` runs in a thread of its own while the task processes records.
 
     It should where commits wait for another system, and share nothing with the writer. Python code in that thread holds
-    up the task, so much of it belongs in `begin`. One call runs at a time, and none while `open` or `close` runs. When
-    the next checkpoint is complete, the task waits for the commits of the one before.
+    up the task, so much of it belongs in `begin`. One call of `commit` runs at a time, and none beside `open`, `begin`
+    and `close`; but `group_of` and `combine` may run meanwhile, and committables are pickled, so `commit` must not
+    change them. When the next checkpoint is complete, the task waits for the commits of the one before.
     """
 
     def open(self, ctx: WriterContext) -> None:  # noqa: B027

@@ -192,10 +192,10 @@ class CannotWrite(OSError):
 
     def __init__(self, folder: str, actual: str, remedy: str) -> None:
         super().__init__(folder, actual, remedy)
-        self.folder, self.found, self.remedy = folder, actual, remedy
+        self.folder, self.actual, self.remedy = folder, actual, remedy
 
     def __str__(self) -> str:
-        return f"cannot write below {self.folder!r}: {self.found}; {self.remedy}"
+        return f"cannot write below {self.folder!r}: {self.actual}; {self.remedy}"
 
 
 @contextmanager

@@ -85,9 +85,15 @@ class ChunkCommitter(Committer):
         return committable.id.transactional_id
 
     def begin(self, requests: Sequence[CommitRequest[Chunk]]) -> None:
-        """Fill the transaction of new chunks; `commit` then waits for the brokers."""
+        """Fill the transaction of new chunks, if the producer has had one before; else `commit` does everything.
+
+        So a task waits for brokers that are away once, for the seconds in which they are probed, and no longer.
+        """
         self._begun = None
-        if not requests[0].restored and len(set(map(_run_of, requests))) == 1:
+        own = requests[0].get_committable().id
+        transactions = self._by_id.get(own.transactional_id)
+        is_ready = transactions is not None and transactions.is_ready(own.ledger_topic)
+        if is_ready and not requests[0].restored and len(set(map(_run_of, requests))) == 1:
             try:
                 self._begun = self._begin_run(requests)
             except KafkaClientError as failure:

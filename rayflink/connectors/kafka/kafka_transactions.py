@@ -1,4 +1,4 @@
-"""Transactions that write chunks and their ledger together; each is opened, filled and committed at once."""
+"""Transactions that write chunks and their ledger together; each is committed as soon as it is filled."""
 
 from __future__ import annotations
 
@@ -106,6 +106,10 @@ class Transactions:
             self._ledgers[own.ledger_topic] = self._read(own.ledger_topic)
         ledger = self._ledgers[own.ledger_topic]
         return ledger.fate(own.run, own.sequence, own.written_ms, now_ms, self._retention_ms)
+
+    def is_ready(self, ledger_topic: str) -> bool:
+        """Return whether `fate` and `begin` only have to probe the brokers."""
+        return self._queue is not None and ledger_topic in self._ledgers
 
     def begin(self, chunks: Sequence[Chunk]) -> None:
         """Fill a transaction with chunks of one run, in the order of their numbers; `finish` commits it.

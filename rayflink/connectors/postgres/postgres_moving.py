@@ -22,10 +22,10 @@ log = get_logger(__name__)
 KEPT_S = 86_400
 """Seconds for which the ledger keeps what was committed."""
 LOCK_S = 10
-"""Seconds that a move waits for locks, where the server sets none; then the task does other work."""
+"""Seconds that a move waits for locks, where the server sets none; then it is tried again after a pause."""
 _PRUNED_EVERY = 1_000
 _AT_ONCE = (0.0,)
-"""A lost connection is opened again once; if that fails, the task does other work before the next try."""
+"""A lost connection is opened again once; if that fails, there is a pause before the next try."""
 
 
 class Mover(Committer):

@@ -94,7 +94,7 @@ def open_connection(dsn: str) -> psycopg.Connection[Any]:
 
 
 class Session:
-    """One connection, for one thread.
+    """One connection, for one thread at a time.
 
     Args:
         dsn: connection string.
