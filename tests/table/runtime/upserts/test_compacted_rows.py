@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rayflink.common.records.batches import ArrowBatch
+from rayflink.common.records.batches import MAX_TIMESTAMP, ArrowBatch
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import Row, RowKind
 from rayflink.datastream.streams.selectors import NamedField
@@ -19,7 +19,7 @@ from rayflink.table.plan.conflicts import OnConflict
 from rayflink.table.runtime.upserts.compact_operator import CONFLICTS, SENT_AT, CompactOperator, StampOperator
 from rayflink.table.runtime.upserts.compacted_rows import CompactSpec
 from rayflink.testing import OperatorHarness, rec, verify, wm
-from rayflink.testing.elements import Columns, Record, columns
+from rayflink.testing.elements import Columns, Record, columns, in2
 
 ROWS = pa.schema([("word", pa.string()), ("id", pa.int64()), ("x", pa.float64())])
 INSERT, BEFORE, AFTER, DELETE = RowKind
@@ -104,7 +104,53 @@ def test_changes_wait_for_the_watermark_at_which_they_were_sent():
         harness.give(wm(5))
         assert changes_of(harness.take()) == [("+I", ("b", 2, None))]
         harness.give(wm(7))
+        assert not changes_of(harness.take()), "a sender that is at 7 may send more"
+        harness.give(wm(8))
         assert changes_of(harness.take()) == [("+I", ("a", 1, None))]
+
+
+@pytest.mark.spec("R27", "compaction")
+@pytest.mark.parametrize("on_conflict", [OnConflict.ERROR, OnConflict.NOTHING])
+@pytest.mark.parametrize("is_end", [False, True])
+def test_a_fast_sender_waits_for_what_a_slow_one_sends_at_its_watermark(on_conflict, is_end):
+    with OperatorHarness(lambda: operator(on_conflict), inputs=2) as harness:
+        steps = [batch((1, ("a", 1, None), MIN)), wm(0), in2(wm(0)), in2(wm(5))]
+        steps += [in2(batch((1, ("a", 2, None), 5))), wm(5), batch((-1, ("a", 1, None), 5))]
+        for step in steps:
+            harness.give(step)
+        assert changes_of(harness.take()) == [("+I", ("a", 1, None))]
+        for place in (0, 1):
+            harness.end_input(place) if is_end else harness.advance_watermark(6, place)
+        assert changes_of(harness.take()) == [("+U", ("a", 2, None))]
+
+
+def test_changes_sent_behind_the_last_watermark_are_written_at_the_end():
+    with OperatorHarness(lambda: operator(OnConflict.ERROR)) as harness:
+        harness.give(batch((1, ("a", 1, None), MIN)))
+        harness.advance_watermark(MAX_TIMESTAMP)
+        assert changes_of(harness.take()) == [("+I", ("a", 1, None))]
+        harness.give(batch((1, ("a", 2, None), MAX_TIMESTAMP), (-1, ("a", 1, None), MAX_TIMESTAMP)))
+        harness.end_input()
+        assert changes_of(harness.take()) == [("+U", ("a", 2, None))]
+
+
+def test_changes_that_wait_keep_the_order_of_their_watermarks_in_a_restore():
+    with OperatorHarness(operator) as harness:
+        harness.give(batch((1, ("a", 1, 0.5), MIN)))
+        harness.give(wm(0))
+        harness.give(batch((1, ("a", 1, 0.7), 7)))
+        harness.give(batch((-1, ("a", 1, 0.6), 5), (1, ("b", 2, None), 6)))
+        with harness.restore(operator, harness.snapshot()) as restored:
+            restored.give(batch((-1, ("b", 2, None), 9)))
+            restored.give(wm(1))
+            assert changes_of(restored.take()) == [("+U", ("a", 1, 0.7))]
+
+
+def test_changes_of_a_fast_sender_wait_before_the_first_watermark_of_a_start():
+    with OperatorHarness(operator) as harness:
+        harness.give(batch((1, ("a", 1, None), 5), (1, ("b", 1, None), MIN)))
+        harness.give(wm(2))
+        assert changes_of(harness.take()) == [("+I", ("b", 1, None))]
 
 
 @pytest.mark.spec("R27", "error")
@@ -135,8 +181,8 @@ class Model:
 
     def compact(self, changes: list[Change], until: int) -> None:
         self._waiting += changes
-        due = [change for change in self._waiting if change[2] <= until]
-        self._waiting = [change for change in self._waiting if change[2] > until]
+        due = [change for change in self._waiting if change[2] < until]
+        self._waiting = [change for change in self._waiting if change[2] >= until]
         for word in dict.fromkeys(row[0] for _, row, _ in due):
             rows = [self.table[word]] if word in self.table else []
             for sent in sorted({sent for _, row, sent in due if row[0] == word}):
@@ -187,8 +233,8 @@ def test_what_is_written_is_the_table_of_the_model(batches, by_id, restored_at):
         harness.give(batch(*sent[len(sent) // 2 :]))
         if place == restored_at:
             harness = harness.restore(lambda: operator(by_id=by_id), harness.snapshot())
-            model._waiting = [(sign, row, MIN) for sign, row, _ in model._waiting]
-            sent = [(sign, row, MIN) for sign, row, _ in sent]
+            in_order = sorted([*model._waiting, *sent], key=lambda change: change[2])
+            model._waiting, sent = [], [(sign, row, MIN) for sign, row, _ in in_order]
         harness.give(wm(now + 5))
         model.compact(sent, now + 5)
         for kind, row in changes_of(harness.take()):
