@@ -4,6 +4,10 @@ The changes of a row that moves from one key to another are sent by different su
 for a moment. It is known which rows it has when the watermark has passed the changes: rows that come and go by then
 leave nothing behind, and what is left is one row, none, or a conflict.
 
+If the query has a key, a row replaces the one before it, and a deletion finds its row by that key, since a value that
+differs each time would not be found. A deletion that comes late, behind the row that follows, would delete that one:
+its values say that it is of the row before, so it is ignored.
+
 Source: apache/flink WatermarkCompactingSinkMaterializer, FLIP-558.
 """
 
@@ -78,12 +82,17 @@ class _Events(NamedTuple):
     Args:
         codes: the key of each.
         signs: 1 for a row that comes or is stored, and -1 for one that goes.
-        columns: those that are not of the key of the table.
+        rows: a number for each row, the same for equal ones.
+        ids: the same for each key of the query, or of `rows` if it has none.
     """
 
     codes: Numbers
     signs: Numbers
-    columns: Columns
+    rows: Numbers
+    ids: Numbers
+
+    def take(self, places: Numbers) -> _Events:
+        return _Events(self.codes[places], self.signs[places], self.rows[places], self.ids[places])
 
 
 class _Left(NamedTuple):
@@ -137,8 +146,11 @@ class CompactedRows:
         others = concatenated([entries.stored, [columns[number] for number in self._others]]) if self._others else []
         signs = np.concatenate([np.ones(len(known), dtype=np.int64), signs])
         times = np.concatenate([np.zeros(len(known), dtype=np.int64), times])
-        order = self._uncancelled(codes, others, signs, times, len(known))
-        left = self._left(_Events(codes[order], signs[order], take_rows(others, order)))
+        events = self._events(codes, others, signs)
+        order = self._uncancelled(events, times, len(known))
+        if spec.row_key:
+            order = order[~_is_late(events.take(order))]
+        left = self._left(events.take(order))
         sizes = np.bincount(left.codes, weights=left.counts, minlength=len(entries.rows)).astype(np.int64)
         firsts = np.flatnonzero(_is_first(left.codes, left.since))
         chosen = np.zeros(len(entries.rows), dtype=np.int64)
@@ -162,14 +174,21 @@ class CompactedRows:
         conflicts = int((sizes - 1)[sizes > 1].sum())
         return Compacted(with_kinds(rows, kinds[emitted].astype(np.int8)), conflicts, left.unknown)
 
-    def _uncancelled(self, codes: Numbers, others: Columns, signs: Numbers, times: Numbers, known: int) -> Numbers:
+    def _events(self, codes: Numbers, others: Columns, signs: Numbers) -> _Events:
+        rows = ids = self._row_codes(codes, others, self._forms)
+        if self._spec.row_key:
+            ids = self._row_codes(codes, [others[place] for place in self._row_key], self._key_forms)
+        return _Events(codes, signs, rows, ids)
+
+    @staticmethod
+    def _uncancelled(events: _Events, times: Numbers, known: int) -> Numbers:
         """Return stored rows, then the changes that no equal one of the same time cancels, by time and arrival."""
-        rows = self._row_codes(codes, others, self._forms)
+        rows = events.rows
         is_change = np.arange(len(rows)) >= known
         order = np.lexsort([np.arange(len(rows)), times, is_change, rows])
         bounds = [np.diff(numbers[order]) != 0 for numbers in (rows, is_change.astype(np.int8), times)]
         segments = Segments(np.append(True, bounds[0] | bounds[1] | bounds[2]))
-        ordered = signs[order]
+        ordered = events.signs[order]
         net = np.add.reduceat(ordered, segments.starts)[segments.codes]
         is_left = np.zeros(len(rows), dtype=np.bool_)
         for sign in (1, -1):
@@ -187,13 +206,8 @@ class CompactedRows:
         if not len(events.codes):
             return _Left(events.codes, events.codes, events.codes, events.codes, 0)
         by_key = bool(self._spec.row_key)
-        ids = (
-            self._row_codes(events.codes, [events.columns[place] for place in self._row_key], self._key_forms)
-            if by_key
-            else self._row_codes(events.codes, events.columns, self._forms)
-        )
-        order = np.argsort(ids, kind="stable")
-        segments = Segments(first_of_runs(ids[order]))
+        order = np.argsort(events.ids, kind="stable")
+        segments = Segments(first_of_runs(events.ids[order]))
         signs = events.signs[order]
         numbers = np.arange(len(order))
         if by_key:  # a row replaces that of its key, and one that goes takes it away
@@ -205,12 +219,7 @@ class CompactedRows:
             since = np.maximum(gone[last] + 1, segments.starts)
             counts = (signs[last] > 0).astype(np.int64)
         else:
-            zeros = np.zeros(len(segments), dtype=np.int64)
-            sums = segments.sums(signs, zeros)
-            least = segments.accumulated(np.minimum, sums, zeros)
-            floor = np.append(0, least[:-1])
-            floor[segments.starts] = 0
-            is_unknown = least < floor
+            sums, least, is_unknown = _balances(segments, signs)
             last = segments.lasts
             counts = sums[last] - least[last]
             comes = np.cumsum(signs > 0)
@@ -241,6 +250,30 @@ class CompactedRows:
         columns = [column if column.type == field.type else column.cast(field.type)
                    for column, field in zip(columns, self._schema, strict=True)]  # fmt: skip
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+def _balances(segments: Segments, signs: Numbers) -> tuple[Numbers, Numbers, Truths]:
+    """Return running sums, the least ones so far, at most 0, and which deletions are of rows that are not there."""
+    zeros = np.zeros(len(segments), dtype=np.int64)
+    sums = segments.sums(signs, zeros)
+    least = segments.accumulated(np.minimum, sums, zeros)
+    before = np.append(0, least[:-1])
+    before[segments.starts] = 0
+    return sums, least, least < before
+
+
+def _is_late(events: _Events) -> Truths:
+    """Return which deletions are of a row that another one with its key has replaced."""
+    is_late = np.zeros(len(events.signs), dtype=np.bool_)
+    if (events.signs > 0).all():
+        return is_late
+    by_row = np.argsort(events.rows, kind="stable")
+    _, _, is_unknown = _balances(Segments(first_of_runs(events.rows[by_row])), events.signs[by_row])
+    is_late[by_row] = (events.signs[by_row] < 0) & ~is_unknown
+    by_id = np.argsort(events.ids, kind="stable")
+    rows, comes = events.rows[by_id], np.where(events.signs[by_id] > 0, np.arange(len(by_id)), 0)
+    is_late[by_id] &= rows[np.maximum.accumulate(comes)] != rows
+    return is_late
 
 
 def _is_first(codes: Numbers, places: Numbers) -> Truths:

@@ -56,6 +56,24 @@ def test_a_row_that_moves_to_another_key_is_no_conflict_however_its_changes_come
         assert sorted(changes_of(harness.take())) == [("+I", ("laptop", 3, None)), ("+I", ("phone", 1, None))]
 
 
+@pytest.mark.spec("R27", "compaction")
+@pytest.mark.parametrize("on_conflict", [OnConflict.ERROR, OnConflict.NOTHING])
+@pytest.mark.parametrize(("old", "sent", "is_before"), [(0.5, 0, False), (0.5, 2, False), (0.9, 0, True)])
+def test_a_late_deletion_takes_the_row_before_not_the_one_that_replaced_it(on_conflict, old, sent, is_before):
+    deletion = batch((-1, ("a", 1, old), sent))
+    follows = batch((1, ("a", 1, 0.7), 0))
+    with OperatorHarness(lambda: operator(on_conflict)) as harness:
+        harness.give(batch((1, ("a", 1, 0.5), MIN)))
+        harness.give(wm(0))
+        for change in (deletion, follows) if is_before else (follows, deletion):
+            harness.give(change)
+        harness.give(wm(9))
+        assert changes_of(harness.take()) == [("+I", ("a", 1, 0.5)), ("+U", ("a", 1, 0.7))]
+        harness.give(batch((-1, ("a", 1, 0.9), 9)))
+        harness.give(wm(10))
+        assert changes_of(harness.take()) == [("-D", ("a", 1, 0.7))], "a row goes by its key"
+
+
 @pytest.mark.spec("R27", "nothing")
 def test_the_first_row_stays_and_others_are_dropped_and_counted():
     with OperatorHarness(operator) as harness:
@@ -173,7 +191,8 @@ def test_rows_are_stamped_with_the_watermark_at_which_they_are_sent():
 class Model:
     """Lists the rows of each key, as Flink's WatermarkCompactingSinkMaterializer does.
 
-    Beyond Flink the row that was written is replaced where it goes, and changes, while others conflict.
+    Beyond Flink the row that was written is replaced where it goes, and changes, while others conflict; and the
+    deletion of a row that another one with its key has replaced takes nothing.
     """
 
     def __init__(self, by_id: bool) -> None:
@@ -185,6 +204,7 @@ class Model:
         self._waiting = [change for change in self._waiting if change[2] >= until]
         for word in dict.fromkeys(row[0] for _, row, _ in due):
             rows = [self.table[word]] if word in self.table else []
+            self._came, self._ever = list(rows), list(rows)
             for sent in sorted({sent for _, row, sent in due if row[0] == word}):
                 for sign, row in self._uncancelled([(n, row) for n, row, at in due if at == sent and row[0] == word]):
                     self._apply(rows, sign, row)
@@ -206,6 +226,15 @@ class Model:
     def _apply(self, rows, sign, row):
         identity = (lambda values: values[1]) if self._by_id else (lambda values: values)
         place = next((place for place, other in enumerate(rows) if identity(other) == identity(row)), None)
+        last = next((other for other in self._ever[::-1] if identity(other) == identity(row)), None)
+        is_late = sign < 0 and row in self._came and last != row
+        if sign > 0:
+            self._came.append(row)
+            self._ever.append(row)
+        elif row in self._came:
+            self._came.remove(row)
+        if is_late:
+            return
         if sign < 0 and place is not None:
             del rows[place]
         elif sign > 0 and self._by_id and place is not None:
@@ -221,6 +250,7 @@ changes = st.lists(st.tuples(st.sampled_from([1, 1, -1]), rows, st.integers(0, 2
 @pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @example([[(1, ("a", 0, None), 0), (-1, ("a", 0, None), 0)]], False, 0)
+@example([[(1, ("a", 0, -0.0), 0)], [(1, ("a", 0, None), 0), (-1, ("a", 0, -0.0), 0)]], True, 6)
 @given(st.lists(changes, max_size=6), st.booleans(), st.integers(0, 6))
 def test_what_is_written_is_the_table_of_the_model(batches, by_id, restored_at):
     model, table = Model(by_id), {}
