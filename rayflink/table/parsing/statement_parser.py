@@ -335,9 +335,17 @@ class StatementParser(TableDefinitions):
             if token.token_type is TokenType.SEMICOLON:
                 return None
             is_conflict = following.token_type is not TokenType.IDENTIFIER and following.text.upper() == "CONFLICT"
-            if token.token_type is TokenType.ON and is_conflict:
+            if token.token_type is TokenType.ON and is_conflict and self._is_action_ahead(index + 2):
                 return index
         return None
+
+    def _is_action_ahead(self, index: int) -> bool:
+        """Return whether DO, names and DO, or the end follows; if not, `conflict` is part of a condition."""
+        kinds = [token.token_type for token in self._tokens[index:]]
+        if kinds[:1] == [TokenType.L_PAREN] and TokenType.R_PAREN in kinds:
+            index += kinds.index(TokenType.R_PAREN) + 1
+            return index < len(self._tokens) and self._tokens[index].text.upper() == "DO"
+        return not kinds or kinds[0] is TokenType.SEMICOLON or self._tokens[index].text.upper() == "DO"
 
     def _is_query_ahead(self) -> bool:
         return self._next is not None and self._next.text.upper() in ("SELECT", "WITH", "VALUES", "(")

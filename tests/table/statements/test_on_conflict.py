@@ -52,6 +52,14 @@ def test_the_clause_is_parsed_behind_any_query(query, action):
     assert statement.query == parse_statement(f"INSERT INTO t {query}").query
 
 
+@pytest.mark.parametrize("condition", ["conflict.id = a.id", "conflict AND x = y", "conflict(a.id) = 1"])
+def test_conflict_is_a_name_in_the_condition_of_a_join(condition):
+    query = f"SELECT a.x FROM a JOIN conflict ON {condition}"
+    inserts = [parse_statement(f"INSERT INTO t {query}{clause}") for clause in ("", " ON CONFLICT DO ERROR")]
+    assert [insert.on_conflict for insert in inserts] == [None, OnConflict.ERROR]
+    assert [insert.query for insert in inserts] == [parse_statement(query).tree] * 2
+
+
 def test_each_insert_of_a_set_has_its_own():
     body = "INSERT INTO a SELECT * FROM b JOIN c ON x = y; INSERT INTO a SELECT * FROM b ON CONFLICT DO ERROR;"
     inserts = parse_statement(f"EXECUTE STATEMENT SET BEGIN {body} END").inserts
@@ -64,6 +72,7 @@ def test_each_insert_of_a_set_has_its_own():
     [
         (f"INSERT INTO upserts {JOIN} ON CONFLICT DO UPDATE", "'DO' is no action of ON CONFLICT; write ON CONFLICT DO"),
         (f"INSERT INTO upserts {JOIN} ON CONFLICT", "ON CONFLICT has no action"),
+        (f"INSERT INTO upserts {JOIN} ON CONFLICT (name) DO NOTHING", r"'\(' is no action of ON CONFLICT; write ON"),
         (f"INSERT INTO printed {JOIN} ON CONFLICT DO ERROR", "printed has no PRIMARY KEY by which rows replace others"),
         ("INSERT INTO upserts SELECT name, 1 FROM plain ON CONFLICT DO NOTHING", "watermark, and 'plain' has none"),
     ],
