@@ -129,11 +129,14 @@ class MultisetHistory(StoredHistory):
     make_multiset: ClassVar[MakeMultiset]
 
     @initialize(
-        parallelism=st.integers(1, 3), form=st.sampled_from(RowForm), has_matches=st.booleans(), expires=st.booleans()
-    )
-    def begin(self, parallelism: int, form: RowForm, has_matches: bool, expires: bool) -> None:
+        parallelism=st.integers(1, 3), form=st.sampled_from(RowForm), has_matches=st.booleans(), expires=st.booleans(),
+        keeps_matches=st.booleans(),
+    )  # fmt: skip
+    def begin(
+        self, parallelism: int, form: RowForm, has_matches: bool, expires: bool, keeps_matches: bool
+    ) -> None:  # fmt: skip
         ttl_ms = TTL_MS if expires else 0
-        self.spec = MultisetSpec(COLUMNS, WIDTH, form, UNIQUE_WIDTH, has_matches, ttl_ms)
+        self.spec = MultisetSpec(COLUMNS, WIDTH, form, UNIQUE_WIDTH, has_matches, ttl_ms, keeps_matches)
         self.clock, self.numbers, self.known = ManualClock(0), count(), set[Row]()
         self.start(self.new_job(parallelism, ()))
 
@@ -158,7 +161,7 @@ class MultisetHistory(StoredHistory):
         equal, known = 0, self.model.get(identity)
         if known is not None and self._is_alive(known[0]) and self.spec.form is RowForm.COUNTED:
             equal = known[2]
-            matches = matches if sign > 0 else known[3]
+            matches = known[3] if sign < 0 or self.spec.keeps_matches else matches
         equal += sign
         if equal > 0:
             self.model[identity] = self.clock.now_ms(), row, equal, matches

@@ -46,6 +46,8 @@ class MultisetSpec(NamedTuple):
         form: what distinguishes the rows of a key.
         unique_width: of a unique key, the number of its columns and those of the key.
         has_matches: whether each row has a number that `put_matches` replaces.
+        keeps_matches: whether a row that comes while there are equal ones leaves their number as it is, in the form
+            with the number of equal rows; else they get the number of the row that came last.
         ttl_ms: how long a row is known that is not written; 0: for ever.
     """
 
@@ -55,6 +57,7 @@ class MultisetSpec(NamedTuple):
     unique_width: int = 0
     has_matches: bool = False
     ttl_ms: int = 0
+    keeps_matches: bool = False
 
 
 class KeyedMultiset:
@@ -137,6 +140,11 @@ class KeyedMultiset:
         """Return the number that each row has: int64[n]."""
         return self.table.numbers(rows, self._matches)
 
+    def greatest_match(self) -> int:
+        """Return the greatest number that a row has; -1: there are no rows."""
+        numbers = [self.matches(rows).max() for rows in self.table.records.in_use() if len(rows)]
+        return int(max(numbers, default=-1))
+
     def put_matches(self, rows: Rows, matches: Rows, now_ms: int) -> None:
         """Replace the numbers that rows have, no two of them equal."""
         self.table.put_numbers(rows, self._matches, matches, now_ms)
@@ -193,19 +201,24 @@ class KeyedMultiset:
         else:
             after = _counts_after(codes, signs, counts)
         if matches is not None:
-            matches = self._fresh_matches(codes, signs, matches, rows)
+            arrivals = _arrivals(codes, signs, counts) if self._spec.keeps_matches else np.flatnonzero(signs > 0)
+            matches = self._fresh_matches(codes, arrivals, matches, rows)
         if len(known) == len(rows) and matches is None and (after > 0).all():
             self.table.put_numbers(rows, self._count, after, now_ms)
             return
         self._store(rows, keys, after > 0, self._values([], matches, after), now_ms)
 
-    def _fresh_matches(self, codes: NDArray[np.intp], signs: Rows, matches: Rows, rows: Rows) -> Rows:
-        """Return the number that each distinct row gets: that of the last one that comes, or what it has."""
+    def _fresh_matches(self, codes: NDArray[np.intp], arrivals: Rows, matches: Rows, rows: Rows) -> Rows:
+        """Return the number that each distinct row gets: that of its last arrival, or what it has.
+
+        Args:
+            codes: the distinct row of each change.
+            arrivals: the changes that bring a number.
+        """
         fresh = np.zeros(len(rows), dtype=np.int64)
         known = np.flatnonzero(rows >= 0)
         fresh[known] = self.matches(rows[known])
-        comes = np.flatnonzero(signs > 0)
-        fresh[codes[comes]] = matches[comes]
+        fresh[codes[arrivals]] = matches[arrivals]
         return fresh
 
     def _store(self, rows: Rows, keys: Columns, is_present: NDArray[np.bool_], values: Columns, now_ms: int) -> None:
@@ -237,6 +250,31 @@ def _counts_after(codes: NDArray[np.intp], signs: Rows, counts: Rows) -> Rows:
     least = np.minimum(np.minimum.reduceat(sums, starts) - before + counts, 0)
     after: Rows = np.append(sums[starts[1:] - 1], sums[-1]) - before + counts - least
     return after
+
+
+def _arrivals(codes: NDArray[np.intp], signs: Rows, counts: Rows) -> Rows:
+    """Return the changes that add a row of which there is none just then, in their order among equal rows.
+
+    Args:
+        codes: the distinct row of each change.
+        signs: of the changes.
+        counts: before them, of each distinct row.
+
+    >>> _arrivals(np.array([0, 1, 0, 0, 0, 0]), np.array([1, 1, 1, -1, -1, 1]), np.array([0, 3])).tolist()
+    [0, 5]
+    """
+    order = stable_order(codes)
+    is_first = first_of_runs(codes[order])
+    starts, runs = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    sums = np.cumsum(signs[order])
+    sums += (counts[codes[order[starts]]] + signs[order[starts]] - sums[starts])[runs]
+    apart = runs * (sums.max() - sums.min() + 1)  # the least sum of a run is not that of an earlier one
+    least = np.minimum.accumulate(sums - apart) + apart
+    after = sums - np.minimum(least, 0)
+    before = np.append(0, after[:-1])
+    before[starts] = counts[codes[order[starts]]]
+    arrivals: Rows = order[(signs[order] > 0) & (before == 0)]
+    return arrivals
 
 
 __all__ = ["KeyedMultiset", "MultisetSpec", "RowForm"]

@@ -134,15 +134,15 @@ class BestRows:
 
         Args:
             best: what is remembered of these keys.
-            new: rows that came since.
+            new: rows that came since; equal ones may be remembered.
         """
         codes = np.repeat(np.fromiter(best, np.int64, len(best)), [len(each.rows) for each in best.values()])
         rows = np.concatenate([each.rows for each in best.values()])
         is_left = self._rows.are_stored(rows, np.concatenate([each.sequences for each in best.values()]))
         codes, rows = codes[is_left], rows[is_left]
         if new is not None and len(new.rows):
-            is_known = np.isin(new.codes, np.fromiter(best, np.int64, len(best)))
-            codes, rows = np.append(codes, new.codes[is_known]), np.append(rows, new.rows[is_known])
+            is_new = np.isin(new.codes, np.fromiter(best, np.int64, len(best))) & ~np.isin(new.rows, rows)
+            codes, rows = np.append(codes, new.codes[is_new]), np.append(rows, new.rows[is_new])
         return codes, rows
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
-from rayflink.operators.base import OperatorContext
+from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 from ...plan.groups import MiniBatch
 from ..groups.mini_batch import MiniBatchOperator
@@ -30,6 +30,10 @@ class TopRowsOperator(KeyedTableOperator):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._stored = self._top.open(ctx)
+
+    def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
+        super().initialize_state(snapshots)
+        self._top.has_restored()
 
     def close(self) -> None:
         self._top.close()

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _NO_KEY = pa.array([0], pa.int8())
 """The key of all rows, where there are no columns to partition by."""
 _NONE = np.zeros(0, dtype=np.int64)
-_SEQUENCE_BITS = 20
 _NUMBER_ROOM = np.int64(1 << 40)
 
 
@@ -161,11 +160,12 @@ class TopRows:
         self._order = [(self._places[column], descending, nulls) for column, descending, nulls in spec.order]
         self._forms = KeyForms(columns[: self._width])
         form = RowForm.COUNTED if spec.retracts else RowForm.APPENDED
-        self.rows = KeyedMultiset(MultisetSpec(tuple(columns), self._width, form, 0, True, spec.ttl_ms))
+        self.rows = KeyedMultiset(MultisetSpec(tuple(columns), self._width, form, 0, True, spec.ttl_ms, True))
         encoded = self._forms.encode([pa.array([], kind) for kind in columns[: self._width]])
         self._best = BestRows(self.rows, [column.type for column in encoded], spec.last)
         self._kinds = columns
         self._sequence = 0
+        """Number of the next row; a greater one came later."""
 
     def open(self, ctx: OperatorContext) -> StoredTable:
         """Take memory and metrics, and return what takes the snapshots."""
@@ -174,6 +174,10 @@ class TopRows:
         if ctx.metrics is not None and self._spec.ttl_ms:
             self.rows.table.expired = ctx.metrics.counter(EXPIRED).inc
         return StoredTable(self.rows.table, f"first rows: {self._spec.state_identity}", ctx)
+
+    def has_restored(self) -> None:
+        """Go on behind the rows that are stored."""
+        self._sequence = self.rows.greatest_match() + 1
 
     def close(self) -> None:
         """Give the memory back."""
@@ -192,7 +196,8 @@ class TopRows:
         signs = signs_of(kinds, count)
         self.rows.table.beside = self._best.size
         before = self._top(keys, None, now_ms)
-        self.rows.change(columns, signs, self._next_sequence(count, now_ms), now_ms)
+        self.rows.change(columns, signs, np.arange(self._sequence, self._sequence + count), now_ms)
+        self._sequence += count
         after = self._top(keys, self._new_rows(keys, columns, codes, signs), now_ms)
         if not self._spec.retracts and len(after.others):
             self.rows.table.remove(after.others)
@@ -207,13 +212,6 @@ class TopRows:
         numbers, firsts = np.unique(rows, return_index=True)
         first = np.searchsorted(numbers, 0)
         return NewRows(codes[come[firsts[first:]]].astype(np.int64), numbers[first:])
-
-    def _next_sequence(self, count: int, now_ms: int) -> Numbers:
-        """Return numbers in the order in which rows come, also behind those that were given before a restart."""
-        self._sequence = max(self._sequence, now_ms << _SEQUENCE_BITS)
-        numbers = np.arange(self._sequence, self._sequence + count)
-        self._sequence += count
-        return numbers
 
     def _top(self, keys: _Keys, new: NewRows | None, now_ms: int) -> _Top:
         """Return the first rows of keys, of which no two are equal.
@@ -276,7 +274,6 @@ class TopRows:
         if len(chosen):
             sequences, bound = ordered.sequences[chosen], take_rows(ordered.columns, chosen[-1:])
             self._best.put(name, Best(ordered.numbers[chosen], sequences, bound, int(sequences[-1])))
-            self._sequence = max(self._sequence, int(sequences.max()) + 1)  # no later row has one of these
 
     def _first(self, ordered: _Ordered) -> _Top:
         """Return the first rows of keys."""
@@ -291,6 +288,7 @@ class TopRows:
         chosen = order[is_wanted]
         others = _NONE if self._spec.retracts else ordered.numbers[order[ranks > self._spec.last]]
         return _Top(codes[chosen], ranks[is_wanted], take_rows(ordered.columns, chosen), others)
+
     def _changes(self, before: _Top, after: _Top) -> pa.RecordBatch:
         places = np.union1d(before.places, after.places)
         shown = []

@@ -91,6 +91,38 @@ def test_rows_that_go_let_others_move_up():
         assert changes_of(harness.take()) == [("-D", (1, "a", 3, 2)), ("+I", (1, "b", 3, 1))]
 
 
+def test_equal_rows_are_where_the_first_of_them_came():
+    by_arrival = TopSpec(tuple(COLUMNS.types), (1,), (), 1, 1, True)
+    x, y = (1, "a", 1), (2, "a", 2)
+    with OperatorHarness(lambda: TopRowsOperator(by_arrival, RESULT)) as harness:
+        for row in (x, y, x):
+            harness.give(come(row))
+        harness.give(batch([(RowKind.DELETE, x)]))
+        assert changes_of(harness.take()) == [("+I", (*x, 1))]
+        harness.give(batch([(RowKind.DELETE, x), (RowKind.INSERT, x)]))
+        assert changes_of(harness.take()) == [("-U", (*x, 1)), ("+U", (*y, 1))]
+
+
+def test_rows_of_a_hot_key_that_come_again_count_once_more():
+    top = TopSpec(tuple(HOT.types), (2,), HOT_ORDER, 1, 4, True)
+    rows = [(float(number), "a", 0) for number in range(12)]
+    steps = [[(RowKind.INSERT, row) for row in rows], *([(RowKind.INSERT, row)] for row in rows[:8:-1])]
+    shown, remembered = play(top, steps, 2)
+    assert (shown, remembered) == (play(top, steps, 100)[0], len(steps))
+
+
+def test_rows_that_come_after_a_restore_are_behind_stored_ones():
+    by_arrival = TopSpec(tuple(COLUMNS.types), (1,), (), 1, 1, True)
+    x, y = (1, "a", 1), (2, "a", 2)
+    with OperatorHarness(lambda: TopRowsOperator(by_arrival, RESULT), clock=ManualClock(1000)) as harness:
+        harness.give(come(x))
+        snapshot = harness.snapshot()
+    behind = ManualClock(990)
+    with OperatorHarness(lambda: TopRowsOperator(by_arrival, RESULT), restore=[snapshot], clock=behind) as harness:
+        harness.give(come(y))
+        assert not changes_of(harness.take())
+
+
 def test_a_mini_batch_shows_its_changes_together():
     with OperatorHarness(lambda: MiniBatchTopRowsOperator(spec(last=1), RESULT, MiniBatch(100, 10))) as harness:
         harness.give(come((5, "a", 1)))
