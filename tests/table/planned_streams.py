@@ -11,4 +11,4 @@ def planned_stream(t_env: TableEnvironment, table: Table) -> DataStream:
     """Return the rows of a table as Arrow batches, planned as a query is."""
     queries = t_env._queries
     [optimized] = queries.optimize([plan_of(table)])
-    return queries.planner().stream(optimized).stream
+    return queries.planner([optimized]).stream(optimized).stream

@@ -6,6 +6,7 @@ of its inputs. This module chooses the function.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rayflink.common.errors import assert_never
@@ -71,15 +72,16 @@ class PhysicalPlanner:
     Args:
         env: the environment whose program gets the steps.
         session: the settings that evaluation depends on, such as the time zone.
+        plans: all that are translated.
         settings: how plans are translated; None: the defaults.
         modes: of the plans that are translated; None: all updates include the row before.
     """
 
     def __init__(
-        self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings | None = None,
-        modes: ChangelogModes | None = None,
+        self, env: StreamExecutionEnvironment, session: Session, plans: Iterable[Relation],
+        settings: PlannerSettings | None = None, modes: ChangelogModes | None = None,
     ) -> None:  # fmt: skip
-        self._translation = Translation(env, session, settings or PlannerSettings(), translate, modes)
+        self._translation = Translation(env, session, settings or PlannerSettings(), translate, plans, modes)
 
     def stream(self, plan: Relation) -> StreamBuilder:
         """Translate a plan to a stream of Arrow batches with the plan's columns.

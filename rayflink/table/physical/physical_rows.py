@@ -73,7 +73,6 @@ def translate_to_changelog(translation: Translation, plan: ToChangelog) -> Strea
 
 def translate_from_changelog(translation: Translation, plan: FromChangelog) -> StreamBuilder:
     """Translate a column to kinds of rows; rows keep the order of their source all the way to here."""
-    translation.ordered_changelogs.update(plan.input.walk())
     factory = Factory(StringsToKinds, plan.op, plan.codes, arrow_schema(plan.schema))
     return _add_operator(translation, plan, plan.input, "FromChangelog", factory)
 

@@ -26,8 +26,6 @@ def write_table(translation: Translation, plan: Sink) -> Step:
         problem = f"{'.'.join(plan.path)} has 'sink.parallelism' and no PRIMARY KEY, and the rows of the query change: "
         problem += "the changes of a row could overtake each other"
         raise SqlError(problem, "leave the option out, or declare a PRIMARY KEY, by which changes are distributed")
-    if plan.sink.row_key:
-        translation.ordered_changelogs.update(plan.input.walk())
     rows = _constrained(translation, plan, translation.stream(plan.input))
     step: Step = plan.sink.attach(_partitioned_by_key(translation, plan, rows).stream, f"Sink: {plan.path[-1]}")
     if translation.is_order_kept(plan.input):

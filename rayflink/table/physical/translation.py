@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from rayflink.common.options.option_types import DURATION
@@ -14,7 +14,8 @@ from ..plan.changelog import Change, ChangelogModes
 from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
 from ..plan.joins import StreamJoin
-from ..plan.logical import Filter, Project, Relation, Schema, length_text
+from ..plan.logical import Filter, Project, Relation, Schema, Sink, length_text
+from ..plan.op_columns import FromChangelog
 from ..plan.typed import Expr, Session
 from ..runtime.calc import CalcOperator
 from ..runtime.key_columns import columns_key
@@ -33,12 +34,13 @@ class Translation:
         session: the settings that evaluation depends on, such as the time zone.
         settings: how plans are translated.
         translate: adds the steps of one relation, after those of its inputs; see `physical_planner`.
+        plans: all that are translated; what they share has to fit each of them.
         modes: of the steps; None: all updates include the row before.
     """
 
     def __init__(
         self, env: StreamExecutionEnvironment, session: Session, settings: PlannerSettings, translate: Translate,
-        modes: ChangelogModes | None = None,
+        plans: Iterable[Relation], modes: ChangelogModes | None = None,
     ) -> None:  # fmt: skip
         self.env, self.session, self.settings, self._translate = env, session, settings, translate
         self._modes = modes
@@ -46,7 +48,7 @@ class Translation:
         """Ids of the steps that end their inputs."""
         self.scans_with_watermarks: dict[tuple[Relation, Expr, Expr], StreamBuilder] = {}
         """Tables with their watermarks, by table, watermark expression and time."""
-        self.ordered_changelogs: set[Relation] = set()
+        self.ordered_changelogs = _ordered_changelogs(plans)
         """Relations whose rows are a changelog by one of their columns, so that their order counts."""
         self._streams: dict[Relation, StreamBuilder] = {}
         self._changes: dict[Relation, Change] = {}
@@ -112,6 +114,16 @@ class Translation:
 
 
 Translate: TypeAlias = Callable[[Translation, Relation], StreamBuilder]
+
+
+def _ordered_changelogs(plans: Iterable[Relation]) -> set[Relation]:
+    """Return what is below tables that are written by a key, and below columns that say what rows do."""
+    ordered = set[Relation]()
+    for plan in plans:
+        for node in plan.walk():
+            if isinstance(node, FromChangelog) or (isinstance(node, Sink) and node.sink.row_key):
+                ordered.update(node.input.walk())
+    return ordered
 
 
 def hash_partition(stream: StreamBuilder, names: Sequence[str]) -> StreamBuilder:

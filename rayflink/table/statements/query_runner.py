@@ -198,14 +198,14 @@ class QueryRunner:
         """Return whether rows of each key are stored where several groups may have one."""
         return self.context.configuration.get(options.UPSERT_MATERIALIZE) is not options.UpsertMaterialize.NONE
 
-    def planner(self) -> PhysicalPlanner:
+    def planner(self, plans: Sequence[Relation]) -> PhysicalPlanner:
         """Return a planner that adds the steps of plans to the environment's program."""
-        return PhysicalPlanner(self.env, self.context.session, self.context.planner_settings())
+        return PhysicalPlanner(self.env, self.context.session, plans, self.context.planner_settings())
 
     def _planner(self, plans: Sequence[Relation]) -> PhysicalPlanner:
         """Return a planner of optimized plans, which leaves out rows before updates where no step wants them."""
         modes = deeply(partial(changelog_modes, plans))
-        return PhysicalPlanner(self.env, self.context.session, self.context.planner_settings(), modes)
+        return PhysicalPlanner(self.env, self.context.session, plans, self.context.planner_settings(), modes)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:

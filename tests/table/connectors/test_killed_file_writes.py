@@ -41,7 +41,7 @@ def program(folder: Path, form: str, width: int, path: str = "", overwrites: boo
     plan = t_env.sql_query(QUERY)._plan
     with t_env._queries.env.apart():
         (sink,) = t_env._queries.optimize([insert_into(t_env._context, "t", plan, overwrites)])
-        t_env._queries.planner().write(sink)  # type: ignore[arg-type]
+        t_env._queries.planner([sink]).write(sink)  # type: ignore[arg-type]
         return t_env, t_env._queries.env.get_job_graph()
 
 

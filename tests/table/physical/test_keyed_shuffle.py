@@ -38,7 +38,7 @@ class Upserts(TableSink):
         return step if self.parallelism is None else step.set_parallelism(self.parallelism)
 
 
-def environment(strategy: SinkKeyedShuffle, sink: TableSink, width: int = 3) -> StreamExecutionEnvironment:
+def environment(strategy: SinkKeyedShuffle, *sinks: TableSink, width: int = 3) -> StreamExecutionEnvironment:
     """The program that writes words with rising numbers, which one reader reads."""
     env = StreamExecutionEnvironment({"execution.target": "local"})
     env.set_parallelism(width)
@@ -49,13 +49,13 @@ def environment(strategy: SinkKeyedShuffle, sink: TableSink, width: int = 3) -> 
     source = env.from_source(ScriptedSource(script), None, "words", kind).set_parallelism(1)
     t_env.create_temporary_view("words", t_env.from_data_stream(source))
     query = plan_of(t_env.sql_query("SELECT word, n + 1 AS n FROM words WHERE n >= 0"))
-    t_env._queries.add_inserts([Sink((), query, ("c", "d", "upserts"), sink)])
+    t_env._queries.add_inserts([Sink((), query, ("c", "d", f"table {n}"), sink) for n, sink in enumerate(sinks)])
     return env
 
 
 def way_to_sink(strategy: SinkKeyedShuffle, sink: TableSink, width: int = 3) -> tuple[str, int]:
     """How rows get to the subtasks that write, and the number of these."""
-    nodes = json.loads(environment(strategy, sink, width).get_execution_plan())["nodes"]
+    nodes = json.loads(environment(strategy, sink, width=width).get_execution_plan())["nodes"]
     [node] = [node for node in nodes if node["type"].startswith("Sink")]
     return node["predecessors"][0]["ship_strategy"], node["parallelism"]
 
@@ -78,6 +78,12 @@ def test_the_plan_shows_the_exchange_and_none_leaves_it_out():
     assert way_to_sink(AUTO, Upserts()) == ("FORWARD", 1), "rows of a key stay in order, as the reader has them"
     assert way_to_sink(FORCE, Upserts(1)) == ("FORWARD", 1)
     assert way_to_sink(FORCE, Upserts(3, row_key=(), key=())) == ("FORWARD", 3), "without a key rows have no order"
+
+
+@pytest.mark.parametrize("sinks", [(Upserts(), Upserts(row_key=(), key=())), (Upserts(row_key=(), key=()), Upserts())])
+def test_rows_of_a_key_stay_in_order_whichever_table_is_written_first(sinks):
+    nodes = json.loads(environment(AUTO, *sinks).get_execution_plan())["nodes"]
+    assert {node["parallelism"] for node in nodes} == {1}
 
 
 @pytest.mark.spec("R28", "order")
