@@ -22,6 +22,7 @@ from ..runtime.upserts.materialize_operator import MaterializeOperator
 from ..runtime.upserts.materialized_rows import MaterializeSpec
 from ..types import Root
 from .physical_groups import mini_batch_limits
+from .physical_top_rows import ensure_rows_can_be_found
 from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> 
         SqlError: rows cannot be compared.
     """
     below, ttl_ms = plan.input, translation.ttl_ms(plan)
+    if not plan.table:
+        ensure_rows_can_be_found(below, plan.compared, plan.place)
     for column in plan.compared:
         kind = below.schema[column].type
         if kind.items or kind.root is Root.ROW:

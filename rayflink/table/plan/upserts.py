@@ -56,7 +56,7 @@ class UpsertMaterialize(Relation):
         compared: numbers of the columns by which a row that goes is found among those of its key.
         on_conflict: the treatment of several rows of a key.
         has_row_key: `compared` is a key of the rows, by which a row replaces another.
-        table: its name, for messages.
+        table: its name, for messages; "": there is none, the row of each key that came last is wanted.
     """
 
     input: Relation

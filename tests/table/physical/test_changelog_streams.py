@@ -266,6 +266,28 @@ def test_the_first_rows_as_they_come_are_numbered_anew_when_one_is_taken_back(t_
 
 
 @pytest.mark.parametrize(
+    ("order", "wanted"), [("now DESC", "rn <= 2"), ("now, word", "rn = 1"), ("n, now", "rn = 1"), ("x DESC", "rn <= 2")]
+)
+def test_orders_by_the_clock_in_which_rows_are_not_found_again_are_refused(t_env, order, wanted):
+    times = Schema.new_builder().column("word", "STRING").column("n", "INT")
+    times.column_by_expression("now", "PROCTIME()").watermark("at", "at").column_by_expression("at", "NOW()")
+    t_env.create_temporary_view("t", t_env.from_changelog_stream(stream(t_env), times.build()))
+    number = f"ROW_NUMBER() OVER (PARTITION BY word ORDER BY {order})"
+    with pytest.raises(SqlError, match="order of the processing time .* not found; order by the time alone, ascending"):
+        t_env.explain_sql(f"SELECT n FROM (SELECT *, {number} AS rn FROM (SELECT *, now AS x FROM t)) WHERE {wanted}")
+
+
+def test_the_time_of_rows_from_before_they_changed_is_an_order(t_env):
+    t_env.create_temporary_view("c", t_env.from_changelog_stream(stream(t_env)))
+    t_env.create_temporary_view("t", t_env.from_elements([("a", 1)], ["word", "n"]))
+    number = "ROW_NUMBER() OVER (ORDER BY now DESC)"
+    joined = "(SELECT t.*, PROCTIME() AS now FROM t) AS t LEFT JOIN c ON t.word = c.word"
+    assert "orderBy=[now DESC]" in t_env.explain_sql(
+        f"SELECT n FROM (SELECT t.n, t.now, {number} AS rn FROM {joined}) WHERE rn <= 2"
+    )
+
+
+@pytest.mark.parametrize(
     ("query", "strategy", "key", "is_stored"),
     [
         ("SELECT * FROM t", "AUTO", "word", True),
@@ -297,6 +319,12 @@ def test_rows_that_cannot_be_compared_are_not_stored_by_another_key(t_env):
     by_id = Schema.new_builder().column("id", "INT").column("items", "ARRAY<STRING>").primary_key("id").build()
     with pytest.raises(SqlError, match="'items' is of type ARRAY<STRING>; let the query have the same key"):
         t_env.to_changelog_stream(table, by_id, ChangelogMode.upsert())
+    t_env.create_temporary_view("t", table)
+    number = "ROW_NUMBER() OVER (PARTITION BY id ORDER BY now DESC)"
+    with pytest.raises(SqlError, match=r"ROW_NUMBER\(\) over .*'items' of type ARRAY<STRING> .*; select a part of it"):
+        t_env.explain_sql(
+            f"SELECT items FROM (SELECT *, {number} AS rn FROM (SELECT *, PROCTIME() AS now FROM t)) WHERE rn = 1"
+        )
 
 
 def test_values_that_cannot_be_compared_are_not_taken_back(t_env):
