@@ -137,7 +137,7 @@ def test_a_task_that_ends_waits_for_its_commit_and_the_end_of_input_for_all() ->
     assert shelf.threads == ["commit", "MainThread", "MainThread", "closed"]
 
 
-def test_a_task_that_ends_fails_where_its_commit_in_the_background_has_failed_for_good() -> None:
+def test_a_task_that_ends_fails_where_its_background_commit_has_failed() -> None:
     shelf = SlowShelf(lambda request: request.signal_failed_with_unknown_reason(OSError("gone")), is_open=True)
     harness = _harness(shelf)
     _checkpoint(harness, 1, "a")
