@@ -3,9 +3,9 @@
 A committable is given to the committer once its checkpoint or a later one is complete, those of an older checkpoint
 first. It is forgotten only when the committer is done with it, and until then every snapshot holds it.
 
-A committer whose commits move much data or wait for another system runs in a thread of its own, one call at a time,
-while the task takes records (`Committer.in_background`). The task waits for it when the next checkpoint is complete, so
-that at most one checkpoint is being committed while the next one is collected.
+A committer that waits for another system runs in a thread of its own, one call at a time, while the task takes records
+(`Committer.in_background`). The task waits for it when the next checkpoint is complete, so that at most one checkpoint
+is being committed while the next one is collected.
 """
 
 from __future__ import annotations
@@ -209,12 +209,8 @@ class Commits:
                 self._pause(self._end_call())
         elif self._due_ms is not None and self._due_ms <= self._clock.now_ms():
             self._due_ms = None
-        if self._call is not None or self._due_ms is not None or not (requests := self._due()):
-            return
-        if self._begin(requests):
-            self._call = _BackgroundCall(lambda: self._finish(requests), wake), requests
-        else:
-            self._pause(self._count(requests))
+        if self._call is None and self._due_ms is None and (requests := self._due()):
+            self._call = _BackgroundCall(lambda: self._call_committer(requests), wake), requests
 
     def _end_call(self) -> int:
         """Wait for the call in the background; return the most retries of any of its requests that failed."""
@@ -276,24 +272,13 @@ class Commits:
 
     def _commit(self, requests: list[CommitRequest[Any]]) -> int:
         """Give the first ones to the committer; return the most retries of any that failed, 0 if none did."""
-        if self._begin(requests):
-            self._finish(requests)
+        self._call_committer(requests)
         return self._count(requests)
 
-    def _begin(self, requests: Sequence[CommitRequest[Any]]) -> bool:
-        """Let the committer begin; return False where the requests have to be tried again."""
+    def _call_committer(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        """Give requests to the committer, and let each know its outcome; a thread in the background may do so."""
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
-        try:
-            self._committer.begin(requests)
-        except Exception as error:
-            for request in requests:
-                request.retry_later(error)
-            return False
-        return True
-
-    def _finish(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        """Let the committer commit, and note the outcome of each request; a thread in the background may do so."""
         try:
             self._committer.commit(requests)
         except Exception as error:

@@ -31,8 +31,6 @@ class SlowShelf(Shelf):
         self.turns = Semaphore(1_000 if is_open else 0)
         self.woken = Event()
         self.threads: list[str] = []
-        self.begun: list[tuple[str, list[str]]] = []
-        self.begins_badly = False
 
     def create_committer(self) -> Committer:
         return _SlowShelver(self)
@@ -48,11 +46,6 @@ class SlowShelf(Shelf):
 
 class _SlowShelver(_Shelver):
     shelf: SlowShelf
-
-    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        self.shelf.begun.append((current_thread().name, [request.get_committable()[0] for request in requests]))
-        if self.shelf.begins_badly:
-            raise OSError("not now")
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
         assert self.shelf.turns.acquire(timeout=WITHIN_S)
@@ -171,18 +164,3 @@ def test_nothing_runs_in_the_background_where_time_is_simulated() -> None:
         _checkpoint(harness, 1, "a")
         harness.notify_checkpoint_complete(1)
         assert shelf.values == ["a"] and shelf.threads == ["MainThread"]
-
-
-def test_the_task_begins_a_commit_itself_and_tries_again_where_that_fails() -> None:
-    with _harness(shelf := SlowShelf(is_open=True)) as harness:
-        _checkpoint(harness, 1, "a")
-        shelf.begins_badly = True
-        harness.notify_checkpoint_complete(1)
-        assert _counts(harness) == {"total": 1, "retried": 1, "pending": 1} and shelf.threads == []
-        assert harness.operators[0].next_upkeep_ms() == harness.clock.now_ms() + 100
-        shelf.begins_badly = False
-        harness.set_processing_time(100)
-        assert shelf.woken.wait(WITHIN_S)
-        harness.set_processing_time(100)
-        assert shelf.values == ["a"] and shelf.threads == ["commit"]
-    assert shelf.begun == [("MainThread", ["0-1"])] * 2

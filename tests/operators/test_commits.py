@@ -76,7 +76,7 @@ class _Shelver(Committer):
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
-        self.in_background = shelf.in_background  # type: ignore[misc]
+        self.in_background = shelf.in_background
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
         self.shelf.calls.append([request.get_committable()[0] for request in requests])

@@ -143,13 +143,13 @@ class Committer(ABC):
 
     most_at_once: ClassVar[int] = 100
     """The number of requests that a call is given at most; between two calls the task may do other work."""
-    in_background: ClassVar[bool] = False
-    """Whether `commit` runs in a thread of its own while the task processes records.
+    in_background: bool = False
+    """Whether the next call of `commit` runs in a thread of its own while the task processes records.
 
-    It should where commits wait for another system, and share nothing with the writer. Python code in that thread holds
-    up the task, so much of it belongs in `begin`. One call of `commit` runs at a time, and none beside `open`, `begin`
-    and `close`; but `group_of` and `combine` may run meanwhile, and committables are pickled, so `commit` must not
-    change them. When the next checkpoint is complete, the task waits for the commits of the one before.
+    It should where commits mostly wait for another system, and share nothing with the writer. Where they compute in
+    Python, it makes both slower, as these threads take turns. One call of `commit` runs at a time, and none beside
+    `open` and `close`; but `group_of` and `combine` may run meanwhile, and committables are pickled, so `commit` must
+    not change them. When the next checkpoint is complete, the task waits for the commits of the one before.
     """
 
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
@@ -161,12 +161,6 @@ class Committer(ABC):
         None: it is on its own.
         """
         return None
-
-    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:  # noqa: B027
-        """Do that part of the next `commit` of these requests that needs the processor; the task waits for it.
-
-        When it raises, all of them are tried again later, as if `commit` had raised.
-        """
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:

@@ -74,7 +74,7 @@ class MarkingCommitter(Committer):
 
     def __init__(self, files: Committer | None = None, stores: ObjectStores | None = None) -> None:
         self._files, self._stores = files or Renamer(), stores
-        self.in_background = self._files.in_background  # type: ignore[misc]
+        self.in_background = self._files.in_background
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
         files = [request for request in requests if not isinstance(request.get_committable(), SuccessMark)]

@@ -243,15 +243,13 @@ class _CrashingCommitter(Committer):
     def group_of(self, committable: UserValue) -> Hashable:
         return self._inner.group_of(committable)
 
-    def begin(self, requests: Sequence[CommitRequest[object]]) -> None:
-        CrashPoints.reach(self._points, "before commit")
-        self._inner.begin(requests)
-
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         with self._commit:
             if self._is_closed:  # the task was killed before this thread came to its call
                 return
+            CrashPoints.reach(self._points, "before commit")
             self._inner.commit(requests)
+            self.in_background = self._inner.in_background
             CrashPoints.reach(self._points, "after commit")
 
     def close(self) -> None:
