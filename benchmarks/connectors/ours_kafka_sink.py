@@ -1,7 +1,7 @@
 """The Kafka sink beside a bare producer of the same client, and exactly-once beside at-least-once, in pairs by turns.
 
 One broker on this machine, whose CPU is not counted. Records are 132 bytes of JSON. The sink's subtask gets batches of
-1,000 records and a checkpoint after 900,000, which is a second of a job at full speed, or, to see what frequent ones
+1,000 records and a checkpoint after 300,000, which is a second of a job with that rate, or, to see what frequent ones
 cost, after 50,000; a thread in the background stores it in a folder, as that of a slot does. Each run writes the
 records several times, so that the last commit, which nothing overlaps, counts little. The bare producer has the sink's
 properties, gives each record to `produce` and flushes in the end. Each has written a batch before.
@@ -63,7 +63,7 @@ class Interval:
         return f"each {self.records:,} records"
 
 
-INTERVALS = (Interval(900_000, 12), Interval(50_000, 4))
+INTERVALS = (Interval(300_000, 8), Interval(50_000, 4))
 
 
 def run(data_path: str, pairs: int = 7, records: int = RECORDS) -> dict[str, Any]:

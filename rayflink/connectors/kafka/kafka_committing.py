@@ -56,8 +56,8 @@ class ChunkingWriter(SinkWriter):
 class ChunkCommitter(Committer):
     """Writes chunks in transactions.
 
-    It computes more than it waits, so it does that in the task, until a commit fails: the brokers may be away, and until
-    a commit succeeds again, the tries go on in the background while the task takes records.
+    It computes more than it waits, so it does that in the task, until a commit fails: the brokers may be away. Until a
+    commit succeeds again, the tries go on in the background while the task takes records.
 
     Args:
         properties: of a producer.
