@@ -55,7 +55,7 @@ def test_a_change_is_one_place_of_a_function(line, before, after):
     assert old != new
 
 
-def test_texts_log_lines_defaults_and_constants_of_modules_do_not_change():
+def test_strings_log_lines_defaults_and_constants_of_modules_do_not_change():
     assert {each.line for each in mutations_of(SOURCE)} == {7, 8, 9, 10}
     assert len(mutations_of(SOURCE)) == 10
 
@@ -113,7 +113,7 @@ def test_rows_are_drawn_by_seed():
 
 
 def test_other_tests_are_of_the_modules_name_or_import_it_or_lie_in_its_folder():
-    texts = {
+    contents = {
         "tests/state/test_apart.py": "",
         "tests/state/keys/test_beside.py": "",
         "tests/state/keys/test_key_groups.py": "",
@@ -121,7 +121,7 @@ def test_other_tests_are_of_the_modules_name_or_import_it_or_lie_in_its_folder()
         "tests/state/test_imports_too.py": "from rayflink.state.keys import key_groups",
         "tests/state/test_imports_another.py": "from rayflink.state.keys import key_hash",
     }
-    assert files_about("state/keys/key_groups.py", texts) == (
+    assert files_about("state/keys/key_groups.py", contents) == (
         "tests/state/keys/test_key_groups.py", "tests/state/test_imports.py", "tests/state/test_imports_too.py",
         "tests/state/keys/test_beside.py",
     )  # fmt: skip

@@ -22,7 +22,7 @@ OPTION = "taskmanager.network.memory.buffer-debloat.enabled"
 _WARM = 1
 """Pairs before the ones that count."""
 _PART = 4
-"""The smaller job has a part of the rows of the larger one: one in so many."""
+"""The smaller job has one row for this number of rows of the larger one."""
 CASES = ("w1", *ours_arrow_shuffle.CASES)
 Seconds = Callable[[dict[str, Any], int], float]
 """Options of a job and by how much its rows are divided -> the seconds that it takes."""

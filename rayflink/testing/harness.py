@@ -359,11 +359,16 @@ class OperatorHarness:
                 self._run()
         taken = {operator.ctx.operator_id: operator.snapshot_state(number) for operator in self.operators}
         inline = InlineSnapshots(number)
-        return {
-            operator_id: (loaded(stored(state, inline), inline),)
-            for operator_id, state in taken.items()
-            if state is not None
-        }
+        try:
+            return {
+                operator_id: (loaded(stored(state, inline), inline),)
+                for operator_id, state in taken.items()
+                if state is not None
+            }
+        finally:
+            for state in taken.values():
+                if state is not None and state.capture is not None:
+                    state.capture.release()
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Notify the operators that a checkpoint is durable."""

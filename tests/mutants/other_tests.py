@@ -15,17 +15,17 @@ MOST_FILES = 7
 
 @cache
 def sources() -> Mapping[str, str]:
-    """Return the text of each file of tests, by its path."""
+    """Return the content of each file of tests, by its path."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-def files_about(path: str, texts: Mapping[str, str]) -> tuple[str, ...]:
+def files_about(path: str, contents: Mapping[str, str]) -> tuple[str, ...]:
     """Return the files that import the module at a path, then others of its folder; the one of its name first.
 
     Args:
         path: of the module, relative to the repository.
-        texts: path of a file of tests to its text.
+        contents: path of a file of tests -> its content.
     """
     module = PurePosixPath(path)
     folder = f"tests/{module.parent.as_posix().removeprefix('rayflink/')}/"
@@ -34,7 +34,7 @@ def files_about(path: str, texts: Mapping[str, str]) -> tuple[str, ...]:
     own = f"/test_{module.stem}.py"
     ranks = [
         (not file.endswith(own), not imports.search(text), not file.startswith(folder), file)
-        for file, text in texts.items()
+        for file, text in contents.items()
     ]
     near = [rank for rank in ranks if not (rank[1] and rank[2])]
     return tuple(file for *_, file in sorted(near)[:MOST_FILES])

@@ -1,6 +1,6 @@
 """The CPU time of all processes of a run, also of those that have ended and that nobody waited for.
 
-Ray's processes are neither waited for nor, once Ray has renamed them, told by their environment. So a thread looks at
+Nothing waits for Ray's processes, and once Ray has renamed them, their environment cannot be read. So a thread looks at
 the list of processes a few times a second: what bears the run's mark, or has a parent that is counted, is counted from
 then on, with what it had taken when it was last seen.
 """

@@ -44,7 +44,7 @@ class Budget:
     Args:
         limits: kind -> CPU seconds of all folders together.
         longest: kind -> CPU seconds of one test.
-        tolerance: a folder may take so many times its budget in a run in which the others take theirs.
+        tolerance: how many times its budget a folder may take in a run in which the others take theirs.
         unnoticed: CPU seconds that a folder may take in a run in any case.
         folders: kind -> folder -> CPU seconds.
     """

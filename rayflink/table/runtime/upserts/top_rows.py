@@ -133,11 +133,12 @@ class _Ordered(NamedTuple):
         too_few: Numbers = hot[rows[hot] < wanted]
         return too_few
 
-    def up_to_bound(self, code: int) -> Numbers:
-        """Return the places of the rows of a key up to its bound, in their order."""
-        first, stop = np.searchsorted(self.codes[self.order], (code, code + 1))
-        places: Numbers = self.order[first:stop][~self.is_behind[first:stop]]
-        return places
+    def up_to_bounds(self, keys: Numbers) -> list[Numbers]:
+        """Return the places of the rows of keys up to their bounds, in their order."""
+        codes = self.codes[self.order]
+        firsts, stops = np.searchsorted(codes, keys), np.searchsorted(codes, keys, "right")
+        spans = [slice(first, stop) for first, stop in zip(firsts.tolist(), stops.tolist(), strict=True)]
+        return [self.order[span][~self.is_behind[span]] for span in spans]
 
 
 class TopRows:
@@ -239,8 +240,10 @@ class TopRows:
             for code in short.tolist():
                 self._best.forget(names[code])
             return self._top(keys, new, now_ms)
-        for code, name in names.items():
-            self._remember(code, name, ordered, code not in best)
+        if names:
+            up_to_bounds = ordered.up_to_bounds(np.fromiter(names, np.int64, len(names)))
+            for (code, name), chosen in zip(names.items(), up_to_bounds, strict=True):
+                self._remember(name, chosen, ordered, code not in best)
         return self._first(ordered)
 
     def _ordered(self, codes: Numbers, numbers: Numbers, best: Mapping[int, Best]) -> _Ordered:
@@ -262,13 +265,13 @@ class TopRows:
             is_behind = keys.sums((order >= rows).astype(np.int64), np.zeros(len(keys), dtype=np.int64)) > 0
         return _Ordered(codes, numbers, columns, sequences, times, order, is_behind)
 
-    def _remember(self, code: int, name: Name, ordered: _Ordered, are_all: bool) -> None:
+    def _remember(self, name: Name, chosen: Numbers, ordered: _Ordered, are_all: bool) -> None:
         """Remember the best rows of a hot key.
 
         Args:
+            chosen: places of its rows up to its bound.
             are_all: all rows of the key were read.
         """
-        chosen = ordered.up_to_bound(code)
         if are_all or len(chosen) > self._best.most:
             chosen = chosen[: self._best.fewest]
         if len(chosen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from decimal import Decimal
 
 import pytest
@@ -71,6 +72,17 @@ def test_every_change_is_that_of_the_model(keys, retracts, mini_batch):
                 found, wanted = changes_of(harness.take()), model.add(part, mini_batch is not None)
                 assert [kind for kind, _ in found] == [kind for kind, _ in wanted]
                 assert same([values for _, values in found], [values for _, values in wanted])
+
+
+def test_a_snapshot_leaves_no_files_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with OperatorHarness(COUNTS.operators) as harness:
+        harness.give(come(row("a", 1)))
+        taken = harness.snapshot()
+        assert list(tmp_path.iterdir()) == []
+    with OperatorHarness(COUNTS.operators, restore=[taken]) as harness:
+        harness.give(come(row("a", 2)))
+        assert changes_of(harness.take())[-1] == (AFTER, ("a", 2, 3))
 
 
 def test_moments_behind_a_row_do_not_depend_on_rows_behind_it():

@@ -71,7 +71,7 @@ def test_a_late_deletion_takes_the_row_before_not_the_one_that_replaced_it(on_co
         assert changes_of(harness.take()) == [("+I", ("a", 1, 0.5)), ("+U", ("a", 1, 0.7))]
         harness.give(batch((-1, ("a", 1, 0.9), 9)))
         harness.give(wm(10))
-        assert changes_of(harness.take()) == [("-D", ("a", 1, 0.7))], "a row goes by its key"
+        assert changes_of(harness.take()) == [("-D", ("a", 1, 0.7))], "a row is found by its key"
 
 
 @pytest.mark.spec("R27", "nothing")
