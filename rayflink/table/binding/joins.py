@@ -16,6 +16,7 @@ from ..plan.typed import Column, Expr, Literal
 from ..types import DataTypes
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, call, place_of
+from .outer_columns import OuterValues, is_grouped, is_plain, nested_outer_columns, outer_columns
 from .scope import MergedColumn, Nested, Part, Scope
 from .versioned_joins import ensure_kind, snapshot_join, time_of_rows, version_of, without_version
 
@@ -194,7 +195,7 @@ def filter_by_query(queries: Queries, relation: Relation, scope: Scope, tree: Tr
     query = inner.args["query"] if isinstance(inner, exp.In) else inner
     if isinstance(query, (exp.Exists, exp.Subquery)):
         query = query.this
-    subquery = _subquery(queries, scope, query)
+    subquery = _subquery(queries, relation, scope, query)
     conditions = list(subquery.conditions)
     if isinstance(inner, exp.In):
         left = inner.this.expressions if isinstance(inner.this, exp.Tuple) else [inner.this]
@@ -224,20 +225,23 @@ class _Subquery:
     conditions: Sequence[Expr]
 
 
-def _subquery(queries: Queries, scope: Scope, tree: Tree) -> _Subquery:
-    plain = ("expressions", "from_", "joins", "where")
-    if (
-        not isinstance(tree, exp.Select)
-        or any(part is not None and name not in plain for name, part in tree.args.items())
-        or any(map(aggregates_in, tree.expressions))
-    ):
+def _subquery(queries: Queries, outer: Relation, scope: Scope, tree: Tree) -> _Subquery:
+    tree = _with_repetitions(tree)
+    if is_grouped(tree) and (used := outer_columns(queries, tree, scope)):
+        return _grouped_subquery(queries, outer, scope, tree, OuterValues.of(used, scope))
+    if not is_plain(tree) or any(map(aggregates_in, tree.expressions)):
         whole_query = queries.bind(tree)
         values = [_shift(whole_query.column(index), scope.width) for index in range(len(whole_query.schema))]
         return _Subquery(whole_query, values, ())
     relation, own_columns = queries.from_clause(tree)
-    tree, relation, inner = queries.add_values(relation, own_columns, tree)
-    binder = queries.expressions(Nested(scope.parts, scope.merged, inner))
+    inner = own_columns
     conditions: list[Expr] = []
+    if nested_outer_columns(queries, tree, scope):
+        outer_values, place = OuterValues.of(outer_columns(queries, tree, scope), scope), place_of(tree)
+        conditions = outer_values.matches(scope.width + own_columns.width, outer, place)
+        relation, inner = outer_values.join(relation, own_columns, outer, scope, queries.is_batch, place)
+    tree, relation, inner = queries.add_values(relation, inner, tree)
+    binder = queries.expressions(Nested(scope.parts, scope.merged, inner))
     where = tree.args.get("where")
     for conjunct in conjuncts(where.this) if where is not None else ():
         if has_subquery(conjunct):
@@ -250,6 +254,27 @@ def _subquery(queries: Queries, scope: Scope, tree: Tree) -> _Subquery:
         else:
             conditions.append(bound)
     return _Subquery(relation, _bind_selected(tree.expressions, scope, own_columns, binder.bind), conditions)
+
+
+def _with_repetitions(tree: Tree) -> Tree:
+    """Return a query without DISTINCT, since a row matches one as well as several equal ones."""
+    distinct = tree.args.get("distinct") if isinstance(tree, exp.Select) else None
+    if distinct is None or distinct.args.get("on") is not None or tree.args.get("limit") or tree.args.get("offset"):
+        return tree
+    tree = tree.copy()
+    tree.set("distinct", None)
+    return tree
+
+
+def _grouped_subquery(queries: Queries, outer: Relation, scope: Scope, tree: Tree, values: OuterValues) -> _Subquery:
+    """Return a query with GROUP BY that uses columns outside: its groups are those of each of their values."""
+    place = place_of(tree)
+    own, own_scope = queries.from_clause(tree)
+    rows, columns = values.join(own, own_scope, outer, scope, queries.is_batch, place)
+    relation = queries.bind(values.grouped(tree, rows, columns))
+    width = len(relation.schema) - len(values.columns)
+    selected = [_shift(relation.column(index), scope.width) for index in range(width)]
+    return _Subquery(relation, selected, values.matches(scope.width + width, outer, place))
 
 
 def _bind_selected(trees: Sequence[Tree], scope: Scope, inner: Scope, bind: Callable[[Tree], Expr]) -> list[Expr]:

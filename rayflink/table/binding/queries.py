@@ -142,6 +142,8 @@ class QueryBinder:
         """
         if tree.args.get("version") is not None:
             raise misplaced_version(tree)
+        if isinstance(tree, BoundTable) and tree.args.get("scope") is not None:
+            return tree.this, tree.args["scope"]
         if laterals.is_lateral(tree):
             return laterals.bind_lateral(self.expressions(Scope(())), tree)
         alias_clause = tree.args.get("alias")

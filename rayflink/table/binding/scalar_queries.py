@@ -1,7 +1,8 @@
 """Queries as values, such as price > (SELECT AVG(price) FROM t): each is joined, and its column stands in its place.
 
 A query that compares its columns with those outside by = is grouped by its own columns, and joined by them. One that
-does not aggregate may return one row at most, which is checked where the query runs.
+uses columns outside in another way is run for the distinct values of these, see `outer_columns`. A query that does not
+aggregate may return one row at most, which is checked where the query runs.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from ..plan.typed import Expr, Literal
 from ..types import DataTypes
 from .aggregate_calls import aggregates_in
 from .expressions import call, place_of
-from .joins import Queries, conjuncts, has_subquery
+from .joins import Queries, conjuncts
+from .outer_columns import OuterValues, equality, is_plain, outer_columns
 from .scope import Scope
 
 _TRUE = Literal(DataTypes.BOOLEAN(False), True)
-_PLAIN = {"expressions", "from_", "joins", "where"}
-_REMEDY = "compare its columns with those outside by =, joined by AND, or join the tables"
 
 
 def queries_in(tree: object) -> list[Tree]:
@@ -47,7 +47,7 @@ def add_values(queries: Queries, relation: Relation, scope: Scope, tree: Tree) -
         scope: their columns; those of queries come behind them.
 
     Raises:
-        SqlError: a query has several columns, or is compared in another way than by =.
+        SqlError: a query has several columns, or means nothing.
     """
     clauses = [clause for name in ("where", "having", "qualify") if (clause := tree.args.get(name)) is not None]
     if not any(map(queries_in, [*tree.expressions, *clauses])):
@@ -83,14 +83,18 @@ class _Value:
     """A query that gives one row for each row outside.
 
     Args:
-        query: the query, with the columns of `keys` first.
+        query: the query, with the columns of `keys`.
         keys: expressions outside that are equal to these.
         value: the value, over the columns of the query and those outside.
+        nulls_match: whether NULL in a key is equal to NULL.
+        first_key: the column of the first key.
     """
 
     query: Tree
     keys: list[Tree]
     value: Tree
+    nulls_match: bool = False
+    first_key: int = 0
 
 
 class _Values:
@@ -103,7 +107,7 @@ class _Values:
     """
 
     def __init__(self, queries: Queries, relation: Relation, scope: Scope) -> None:
-        self._queries, self._outside = queries, scope
+        self._queries, self._outside, self._rows = queries, scope, relation
         self.relation, self.scope = relation, scope
         self._known: list[tuple[Tree, _Value]] = []
 
@@ -131,8 +135,9 @@ class _Values:
         schema = joined_schema(self.relation.schema, right.schema, JoinKind.LEFT)
         binder = self._queries.expressions(self._outside)
         for number, key in enumerate(value.keys):
-            column = replace(right.column(number), index=width + number)
-            equal = call("=", [binder.bind(key), column], place)
+            column = replace(right.column(value.first_key + number), index=width + value.first_key + number)
+            outer = binder.bind(key)
+            equal = call(equality(outer) if value.nulls_match else "=", [outer, column], place)
             condition = equal if condition is _TRUE else call("AND", [condition, equal], place)
         is_batch = self._queries.is_batch
         self.relation = Join(schema, self.relation, right, JoinKind.LEFT, condition, is_batch, place=place)
@@ -142,16 +147,16 @@ class _Values:
         query = tree.this
         while isinstance(query, (exp.Subquery, exp.Paren)):
             query = query.this
-        is_plain = isinstance(query, exp.Select) and all(
-            part is None or part is False or part == [] or name in _PLAIN for name, part in query.args.items()
-        )
-        if not is_plain or query.args.get("from_") is None or len(query.expressions) != 1:
+        if not is_plain(query) or query.args.get("from_") is None or len(query.expressions) != 1:
             return self._of_any(query, alias, tree)
         [selected] = query.expressions
         selected = selected.this if isinstance(selected, exp.Alias) else selected
         if isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)):
             return self._of_any(query, alias, tree)
-        inside, keys = self._conditions(query)
+        conditions = self._conditions(query, selected)
+        if conditions is None:
+            return self._for_outer_values(query, selected, alias)
+        inside, keys = conditions
         columns, value = _aggregated(selected, alias)
         grouping = [own for own, _ in keys]
         items = [*(exp.alias_(own.copy(), f"$k{number}") for number, own in enumerate(grouping)), *columns]
@@ -175,25 +180,44 @@ class _Values:
         select = exp.Select(expressions=columns, from_=exp.From(this=BoundTable(this=single)))
         return _Value(select, [], value)
 
-    def _conditions(self, query: Tree) -> tuple[list[Tree], list[tuple[Tree, Tree]]]:
-        """Return the conditions of a query on its own columns, and which of its values are equal to values outside."""
-        where = query.args.get("where")
-        if where is None:
-            return [], []
+    def _for_outer_values(self, query: Tree, selected: Tree, alias: str) -> _Value:
+        """Return the value of a query for the distinct values of the columns outside that it uses."""
+        own, scope = self._queries.from_clause(query)
+        outer = OuterValues.of(outer_columns(self._queries, query, self._outside), self._outside)
+        is_batch = self._queries.is_batch
+        rows, all_columns = outer.join(own, scope, self._rows, self._outside, is_batch, place_of(query))
+        columns, value = _aggregated(selected, alias)
+        plain = exp.Select(expressions=columns, where=query.args.get("where"))
+        select = outer.grouped(plain, rows, all_columns)
+        keys = [tree.copy() for tree in outer.trees]
+        return _Value(select, keys, value, True, len(columns))
+
+    def _conditions(self, query: Tree, selected: Tree) -> tuple[list[Tree], list[tuple[Tree, Tree]]] | None:
+        """Return the conditions of a query on its own columns, and which of its values are equal to values outside.
+
+        None: it uses columns outside in another way.
+        """
+        columns = outer_columns(self._queries, query, self._outside)
+        if not columns:
+            where = query.args.get("where")
+            return ([] if where is None else conjuncts(where.this)), []
         _, own_scope = self._queries.from_clause(query)
+        if any(column.find_ancestor(exp.Where) is None for column in columns) and (
+            not aggregates_in(selected) or any(map(_is_in_aggregate, columns))
+        ):
+            return None
         inside: list[Tree] = []
         keys: list[tuple[Tree, Tree]] = []
-        for condition in conjuncts(where.this):
-            if has_subquery(condition) or queries_in(condition) or self._is_bound(condition, own_scope):
+        known = {id(column) for column in columns}
+        for condition in conjuncts(query.args["where"].this) if query.args.get("where") is not None else ():
+            if not any(id(node) in known for node in condition.walk()):
                 inside.append(condition)
                 continue
             sides = [(condition.this, condition.expression), (condition.expression, condition.this)]
             pairs = [(own, outer) for own, outer in sides if isinstance(condition, exp.EQ)
                      and self._is_bound(own, own_scope) and self._is_bound(outer, self._outside)]  # fmt: skip
             if not pairs:
-                self._queries.expressions(own_scope.beside(self._outside)).bind(condition)  # an unknown name
-                problem = "a condition of a query as a value is not an equality with a column outside"
-                raise SqlError(problem, _REMEDY, "", place_of(condition))
+                return None
             keys.append(pairs[0])
         return inside, keys
 

@@ -12,11 +12,17 @@ from ..plan.typed import Column, Expr, Place
 
 @dataclass(frozen=True)
 class Part:
-    """The columns of one table of FROM, from number `first` on; `alias` is its name in the query."""
+    """The columns of one table of FROM, from number `first` on.
+
+    Args:
+        alias: its name in the query.
+        depth: number of queries further out in which it stands; names of inner ones come first.
+    """
 
     alias: str
     schema: Schema
     first: int = 0
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,22 @@ class Scope:
     def beside(self, other: Scope) -> Scope:
         """Return a scope of this one's columns, then another's."""
         width = self.width
-        moved = tuple(Part(table.alias, table.schema, table.first + width) for table in other.parts)
+        moved = tuple(replace(table, first=table.first + width) for table in other.parts)
         merged = tuple(
             MergedColumn(pair.name, pair.column + width, tuple(column + width for column in pair.hidden))
             for pair in other.merged
         )
         return Scope(self.parts + moved, self.merged + merged)
+
+    def further(self) -> Scope:
+        """Return the same columns as those of a query one further out."""
+        return replace(self, parts=tuple(replace(table, depth=table.depth + 1) for table in self.parts))
+
+    def has(self, names: tuple[str, ...]) -> bool:
+        """Return whether a name with its parts is that of a column, or of several."""
+        if len(names) > 1 and any(table.alias == names[0] for table in self.parts if table.alias):
+            return True
+        return any(attribute.name == names[0] for attribute in self.schema)
 
     def without_times(self) -> Scope:
         """Return the same columns as values that are no times."""
@@ -131,29 +147,33 @@ class Scope:
         Raises:
             SqlError: there is none, or several.
         """
-        for table in self.parts:
-            if len(names) > 1 and table.alias and table.alias == names[0]:
-                column = self._in((table,), names[1], place)
-                if column is not None:
-                    return column, names[2:]
-                raise self._unknown(names[1], (table,), place)
-        column = self._in(self.parts, names[0], place)
-        if column is not None:
-            return column, names[1:]
+        depths = sorted({table.depth for table in self.parts})
+        for parts in (tuple(table for table in self.parts if table.depth == depth) for depth in depths):
+            for table in parts:
+                if len(names) > 1 and table.alias and table.alias == names[0]:
+                    column = self._in((table,), names[1], place)
+                    if column is not None:
+                        return column, names[2:]
+                    raise self._unknown(names[1], (table,), place)
+            column = self._in(parts, names[0], place, True)
+            if column is not None:
+                return column, names[1:]
         if len(names) > 1:
             known = [table.alias for table in self.parts]
             problem = f"there is no table or column {names[0]!r} here{nearest(names[0], known)}"
             raise SqlError(problem, f"the tables of FROM are {', '.join(known) or 'none'}", "", place)
         raise self._unknown(names[0], self.parts, place)
 
-    def _in(self, parts: tuple[Part, ...], name: str, place: Place | None) -> Column | None:
+    def _in(
+        self, parts: tuple[Part, ...], name: str, place: Place | None, is_any_table: bool = False
+    ) -> Column | None:  # fmt: skip
         columns = [
             Column(attribute.type, table.first + index, attribute.name, place=place)
             for table in parts
             for index, attribute in enumerate(table.schema)
             if attribute.name == name
         ]
-        if len(columns) > 1 and parts is self.parts:
+        if len(columns) > 1 and is_any_table:
             merged = [pair for pair in self.merged if pair.name == name]
             hidden = {index for pair in merged for index in pair.hidden if index != pair.column}
             columns = [column for column in columns if column.index not in hidden]

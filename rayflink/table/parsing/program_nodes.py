@@ -8,9 +8,9 @@ from sqlglot import exp
 
 
 class BoundTable(exp.Expression):
-    """A table whose plan is known; `this` is the `Relation`."""
+    """A table whose plan is known; `this` is the `Relation`, `scope` the `Scope` of several tables."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "scope": False}
 
 
 class Value(exp.Expression):

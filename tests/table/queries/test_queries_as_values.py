@@ -27,6 +27,38 @@ QUERIES = [
     "SELECT id, (SELECT k FROM u ORDER BY id LIMIT 1) AS earliest FROM t",
     "SELECT id, (SELECT MAX(total) FROM (SELECT k, SUM(n) AS total FROM u GROUP BY k) AS s) AS best FROM t",
 ]
+_V = "SELECT * FROM t AS v WHERE v.n = u.n AND v.p = t.p"
+FURTHER_OUT = [
+    f"SELECT id FROM t WHERE EXISTS (SELECT * FROM u WHERE u.k = t.k AND EXISTS ({_V}))",
+    f"SELECT id FROM t WHERE NOT EXISTS (SELECT * FROM u WHERE u.k = t.k AND NOT EXISTS ({_V}))",
+    "SELECT id FROM t WHERE n IN (SELECT n FROM u WHERE p IN (SELECT p FROM t AS v WHERE v.k = t.k))",
+    "SELECT id FROM t WHERE n NOT IN (SELECT n FROM u WHERE p NOT IN (SELECT p FROM t AS v WHERE v.k = t.k))",
+    """SELECT id FROM t WHERE EXISTS (
+        SELECT * FROM u WHERE u.n > (SELECT MIN(v.n) FROM t AS v WHERE v.k = u.k AND v.p = t.p))""",
+    f"SELECT id, (SELECT COUNT(*) FROM u WHERE u.k = t.k AND EXISTS ({_V})) AS c FROM t",
+    "SELECT id, (SELECT COUNT(*) FROM u WHERE u.id < t.id) AS c FROM t",
+    """SELECT id, (SELECT SUM(u.n + t.n) FROM u WHERE u.k = t.k) AS c,
+        (SELECT MAX(u.n) - t.n FROM u WHERE u.k = t.k) AS e FROM t""",
+    """SELECT id, (SELECT MAX(u.n) FROM u
+        WHERE u.n <= (SELECT MAX(n) FROM t AS v WHERE v.k = u.k AND v.f = t.f)) AS c FROM t""",
+    """SELECT id FROM t WHERE EXISTS (SELECT * FROM u WHERE EXISTS (SELECT * FROM t AS v WHERE v.k = u.k AND EXISTS (
+        SELECT * FROM u AS w WHERE w.n = t.n AND w.p = u.p AND w.f = v.f)))""",
+    "SELECT id FROM t WHERE p >= (SELECT COUNT(*) FROM u WHERE u.k = t.k OR u.n = t.n)",
+    "SELECT k, (SELECT COUNT(*) FROM u WHERE u.n > x.s) AS c FROM (SELECT k, SUM(n) AS s FROM t GROUP BY k) AS x",
+    """SELECT id FROM t WHERE EXISTS (SELECT * FROM (SELECT k, SUM(n) AS s FROM u GROUP BY k) AS g
+        WHERE g.k = t.k AND NOT EXISTS (SELECT * FROM u WHERE u.k = g.k AND u.n > t.n))""",
+    """SELECT id FROM t WHERE EXISTS (
+        SELECT u.p FROM u WHERE u.k = t.k GROUP BY u.p HAVING COUNT(*) > 1 AND MAX(u.n) >= t.n)""",
+    """SELECT id FROM t WHERE n NOT IN (SELECT MAX(u.n) FROM u WHERE u.k = t.k AND NOT EXISTS (
+        SELECT * FROM u AS v WHERE v.p = u.p AND v.id < t.id) GROUP BY u.p)""",
+    "SELECT id FROM t WHERE n IN (SELECT DISTINCT n FROM u WHERE u.k = t.k)",
+    """SELECT a.id FROM t AS a JOIN u AS b USING (k) WHERE EXISTS (SELECT * FROM u WHERE u.n = b.n AND EXISTS (
+        SELECT * FROM t AS v WHERE v.k = a.k AND v.id = u.id))""",
+    """SELECT id FROM t WHERE EXISTS (SELECT * FROM u AS t WHERE t.n = 1 AND EXISTS (SELECT * FROM u WHERE u.n = t.n))
+        AND EXISTS (SELECT * FROM u WHERE id < 10 AND NOT EXISTS (
+            SELECT * FROM u AS w WHERE w.id > u.id AND w.k = t.k))""",
+]
+"""Queries within queries that use columns two levels out, or columns outside otherwise than by =."""
 SETS = [
     "SELECT k, n FROM t EXCEPT ALL SELECT k, n FROM u",
     "SELECT k, n FROM t INTERSECT ALL SELECT k, n FROM u",
@@ -39,6 +71,20 @@ SETS = [
 @settings(max_examples=30, phases=PHASES, deadline=None)
 def test_queries_as_values(rows, query):
     checked(rows, query, is_batch=True)
+
+
+@pytest.mark.slow
+@given(rows=pairs(), query=st.sampled_from(FURTHER_OUT))
+@settings(max_examples=12, phases=PHASES, deadline=None)
+def test_columns_further_out(rows, query):
+    checked(rows, query, is_batch=True)
+
+
+@pytest.mark.slow
+@given(rows=pairs(), query=st.sampled_from(FURTHER_OUT))
+@settings(max_examples=5, phases=PHASES, deadline=None)
+def test_columns_further_out_of_streams(rows, query):
+    checked(rows, query)
 
 
 @pytest.mark.slow
@@ -70,8 +116,9 @@ def t_env() -> TableEnvironment:
     [
         ("SELECT (SELECT id, s FROM b) FROM a", "a query as a value returns 2 columns"),
         ("SELECT (SELECT * FROM b) FROM a", "a query as a value returns 2 columns"),
-        ("SELECT (SELECT MAX(id) FROM b WHERE b.id < a.id) FROM a", "is not an equality with a column outside"),
         ("SELECT (SELECT MAX(id) FROM b WHERE b.id < a.idd) FROM a", "there is no column 'idd'"),
+        ("SELECT id FROM a WHERE EXISTS (SELECT * FROM b WHERE EXISTS (SELECT * FROM a AS c WHERE c.id = x.id))",
+         "there is no table or column 'x'"),
         ("SELECT s, (SELECT MAX(b.id) FROM b WHERE b.id = a.id) FROM a GROUP BY s", "whose rows are grouped"),
         ("SELECT a.id FROM a JOIN b ON a.id = (SELECT MAX(id) FROM b)", "a query as a value is not supported"),
     ],
