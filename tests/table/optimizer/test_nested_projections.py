@@ -21,7 +21,8 @@ LINES = """
 {"bid": {}}
 """
 TABLE = """CREATE TABLE events (kind INT, bid ROW<auction BIGINT, price BIGINT, at TIMESTAMP(3),
-    channel ROW<name STRING, url STRING>>, moment AS bid.at, WATERMARK FOR moment AS moment - INTERVAL '1' SECOND)
+    channel ROW<name STRING, url STRING>>, moment AS COALESCE(bid.at, TIMESTAMP '2020-01-01 00:00:00'),
+    WATERMARK FOR moment AS moment - INTERVAL '1' SECOND)
     WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '{path}')"""
 EXPRS = ["kind", "bid.auction", "bid.price + 1", "bid.channel.url", "bid.channel", "bid", "bid IS NULL", "moment",
          "bid.channel IS NOT NULL", "COALESCE(bid.channel.name, bid.channel.url)"]  # fmt: skip
@@ -33,7 +34,9 @@ def unchanged(relation: Relation) -> Relation:
 
 
 def environment(path: Path, is_narrow: bool) -> TableEnvironment:
-    t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    """Narrow reads are those of a stream, where watermarks lie between the fields and their uses."""
+    mode = EnvironmentSettings.in_streaming_mode() if is_narrow else EnvironmentSettings.in_batch_mode()
+    t_env = TableEnvironment.create(mode)
     t_env.get_config().set_string("execution.target", "local").set_string("table.local-time-zone", "UTC")
     if not is_narrow:
         config = PlannerConfig().replace_rule("push_nested_projection_into_scan", unchanged)
@@ -78,6 +81,19 @@ def test_rows_are_those_of_whole_reads(environments, exprs, conditions):
 def test_several_reads_of_a_table_share_its_scan(environments, query):
     narrow, whole = environments
     assert rows_of(narrow, query) == rows_of(whole, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("SELECT bid.price FROM events WHERE kind = 2", "kind, bid.price, bid.at"),
+        ("SELECT moment FROM events", "bid.at"),
+        ("SELECT n.url, moment FROM (SELECT bid.channel AS n, moment FROM events)", "bid.at, bid.channel.url"),
+        ("SELECT bid FROM events", "bid"),
+    ],
+)
+def test_fields_are_read_below_watermarks(environments, query, fields):
+    assert f"project=[{fields}]" in environments[0].explain_sql(query)
 
 
 def test_a_malformed_field_that_is_not_read_does_no_harm(tmp_path):

@@ -20,7 +20,7 @@ With the rule:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -35,7 +35,7 @@ _NULL_TESTS = ("IS NULL", "IS NOT NULL")
 
 def push_nested_projection_into_scan(plan: Relation) -> Relation:
     """Leave out fields of a scan's rows that no expression above it reads."""
-    return plan.mapped(_narrowed)
+    return _over_scans(plan, _narrowed)
 
 
 def with_equal_fields(plans: Sequence[Relation]) -> list[Relation]:
@@ -51,26 +51,32 @@ def with_equal_fields(plans: Sequence[Relation]) -> list[Relation]:
     if not differ:
         return list(plans)
 
-    def widened(relation: Relation) -> Relation:
-        scan = _scan_below(relation)
-        if scan is None:
-            return relation
+    def widened(projection: Project, scan: Scan) -> Relation:
         kinds = {column.name: by_name[scan.path, column.name] for column in scan.schema if column.type.fields}
         changed = any(kinds.get(column.name, column.type) != column.type for column in scan.schema)
-        return _reading(relation, scan, kinds) if changed else relation
+        return _reading(projection, scan, kinds) if changed else projection
 
-    return [plan.mapped(widened) for plan in plans]
+    return [_over_scans(plan, widened) for plan in plans]
 
 
-def _narrowed(relation: Relation) -> Relation:
-    scan = _scan_below(relation)
-    if scan is None or not any(column.type.fields for column in scan.schema):
+def _over_scans(plan: Relation, change: Callable[[Project, Scan], Relation]) -> Relation:
+    """Return the plan with the uppermost projections over scans (see `_scan_below`) replaced by `change` of them."""
+    scan = _scan_below(plan)
+    if scan is not None:
+        assert isinstance(plan, Project)
+        return change(plan, scan)
+    inputs = [_over_scans(relation, change) for relation in plan.inputs]
+    same = all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
+    return plan if same else plan.with_inputs(inputs)
+
+
+def _narrowed(relation: Project, scan: Scan) -> Relation:
+    if not any(column.type.fields for column in scan.schema):
         return relation
-    used: dict[int, Fields] = {}
-    step = relation
+    used: dict[int, Fields] = dict.fromkeys(range(len(relation.schema)))
+    step: Relation = relation
     while not isinstance(step, Scan):
-        for expr in _exprs(step):
-            _add_used(expr, used)
+        used = _used_below(step, used)
         [step] = step.inputs
     kinds = {
         column.name: _with_fields(column.type, used[index])
@@ -83,22 +89,36 @@ def _narrowed(relation: Relation) -> Relation:
 
 
 def _scan_below(relation: Relation) -> Scan | None:
-    """Return the scan whose rows a projection reads, with filters and watermarks between them; None: there is none."""
+    """Return the scan whose rows a projection reads, with projections, filters and watermarks between them; None: there
+    is none.
+    """
     if not isinstance(relation, Project):
         return None
     below = relation.input
-    while isinstance(below, Filter | WatermarkAssigner):
+    while isinstance(below, Project | Filter | WatermarkAssigner):
         below = below.input
     return below if isinstance(below, Scan) else None
 
 
-def _exprs(step: Relation) -> tuple[Expr, ...]:
+def _used_below(step: Relation, used: Mapping[int, Fields]) -> dict[int, Fields]:
+    """Return what is used of the columns of a step's input, given what is used of its own."""
+    below: dict[int, Fields] = {}
     if isinstance(step, Project):
-        return step.exprs
+        for index, expr in enumerate(step.exprs):
+            path = _path(expr)
+            if path is not None and index in used:
+                _add_path(*path, used[index], below)
+            else:
+                _add_used(expr, below)
+        return below
+    below = dict(used)
     if isinstance(step, WatermarkAssigner):
-        return step.expression, step.column(step.time)
-    assert isinstance(step, Filter)
-    return (step.condition,)
+        _add_used(step.expression, below)
+        _add_used(step.column(step.time), below)
+    else:
+        assert isinstance(step, Filter)
+        _add_used(step.condition, below)
+    return below
 
 
 def _path(expr: Expr) -> tuple[int, tuple[str, ...]] | None:
@@ -163,32 +183,42 @@ def _united(left: DataType, right: DataType) -> DataType:
     return replace(left, fields=(*fields, *more.values()))
 
 
-def _reading(relation: Relation, scan: Scan, kinds: Mapping[str, DataType]) -> Relation:
+def _reading(relation: Project, scan: Scan, kinds: Mapping[str, DataType]) -> Relation:
     """Return a projection over a scan whose columns have other fields; the same if the source gives no others."""
     source = scan.source.narrowed(kinds)
     if source is None:
         return relation
-    return _over(relation, replace(scan, schema=_retyped(scan.schema, kinds), source=source), kinds)
+    return _over(relation, replace(scan, schema=_retyped(scan.schema, kinds), source=source))
 
 
-def _over(step: Relation, scan: Scan, kinds: Mapping[str, DataType]) -> Relation:
+def _over(step: Relation, scan: Scan) -> Relation:
+    """Return a step over a scan whose columns have other fields, with the types that follow from them."""
     if isinstance(step, Scan):
         return scan
+    [below] = step.inputs
+    input_ = _over(below, scan)
 
     def changed(part: Expr) -> Expr:
         if isinstance(part, Column):
-            return replace(part, type=scan.schema[part.index].type)
+            return replace(part, type=input_.schema[part.index].type)
         if isinstance(part, Call) and part.function.name == ".field":
             field = part.args[0].type.field(part.options[0])
             assert field is not None, f"{part} reads a field that is left out"
             return replace(part, type=field.type.as_nullable(part.type.is_nullable))
         return part
 
-    [below] = step.inputs
-    over = step.with_inputs([_over(below, scan, kinds)])
+    over = step.with_inputs([input_])
     if isinstance(over, Project):
-        return replace(over, exprs=tuple(expr.mapped(changed) for expr in over.exprs))
-    schema = _retyped(over.schema, kinds)
+        exprs = tuple(expr.mapped(changed) for expr in over.exprs)
+        kinds = [expr.type for expr in exprs]
+    else:
+        kinds = [column.type for column in input_.schema]
+    schema = tuple(
+        replace(column, type=kind) if column.type.fields else column
+        for column, kind in zip(over.schema, kinds, strict=True)
+    )
+    if isinstance(over, Project):
+        return replace(over, schema=schema, exprs=exprs)
     if isinstance(over, WatermarkAssigner):
         return replace(over, schema=schema, expression=over.expression.mapped(changed))
     assert isinstance(over, Filter)
