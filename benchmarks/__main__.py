@@ -16,6 +16,7 @@ from benchmarks.inputs.bids import QUERIES, bid_file
 from benchmarks.inputs.cep_events import CASES
 from benchmarks.inputs.kafka_events import EVENTS, broker_with_bids
 from benchmarks.inputs.nexmark import UNLIKE, kept_rows
+from benchmarks.inputs.nexmark_files import FORMATS
 from benchmarks.inputs.words import WORDS_A_LINE, word_file
 from benchmarks.keyed_state.state_large import KEYS
 from benchmarks.runs import machine, report
@@ -35,6 +36,7 @@ from benchmarks.runs.contestants import (
     ours,
     sql,
     sql_latency,
+    written_files_folder,
 )
 from benchmarks.runs.environments import cache_directory
 from benchmarks.runs.rounds import Record, measure
@@ -144,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         help="of sql, nexmark, cep: bids or events; and four times as many",
     )
     parser.add_argument("--queries", type=_queries, help="of nexmark, or cases of cep: comma-separated")
+    parser.add_argument("--format", choices=FORMATS, default="csv", help="of nexmark: format of the files of events")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
     return parser
@@ -239,10 +242,10 @@ def _sql_latency(asked: argparse.Namespace) -> list[Record]:
 def _nexmark(asked: argparse.Namespace) -> list[Record]:
     events = asked.rows // 10 if asked.small else asked.rows
     cache = cache_directory()
-    shutil.rmtree(kept_rows_folder(cache, ""), ignore_errors=True)
+    _forget_rows(cache)
     _say("preparing the events, which are kept")
     queries = asked.queries or list(nexmark.QUERIES)
-    ways = nexmark_ways(queries, (_NEXMARK_WARM, events, 4 * events), cache, asked.peers)
+    ways = nexmark_ways(queries, (_NEXMARK_WARM, events, 4 * events), cache, asked.peers, asked.format)
     records = measure([(way, None, cache / "data") for way in ways], asked.runs, cache, _say, _NEXMARK_LIMIT_SECONDS)
     for query in queries:
         found = {record.contestant.name: kept_rows(kept_rows_folder(cache, record.contestant.name) / query)
@@ -255,7 +258,13 @@ def _nexmark(asked: argparse.Namespace) -> list[Record]:
                 f"{name} {len(rows)}{'' if rows == first else ' OTHER ROWS'}" for name, rows in found.items()
             )
         _say(f"rows of {query}, {_NEXMARK_WARM} events: {told}")
+    shutil.rmtree(written_files_folder(cache, ""), ignore_errors=True)
     return records
+
+
+def _forget_rows(cache: Path) -> None:
+    for folder in (kept_rows_folder(cache, ""), written_files_folder(cache, "")):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _cep(asked: argparse.Namespace) -> list[Record]:

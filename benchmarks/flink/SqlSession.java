@@ -3,10 +3,27 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import org.apache.flink.configuration.ConfigOption;
+import org.apache.flink.configuration.ConfigOptions;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
+import org.apache.flink.table.connector.source.DynamicTableSource;
+import org.apache.flink.table.connector.source.LookupTableSource;
+import org.apache.flink.table.connector.source.lookup.LookupFunctionProvider;
+import org.apache.flink.table.data.GenericRowData;
+import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.data.StringData;
+import org.apache.flink.table.factories.DynamicTableSourceFactory;
+import org.apache.flink.table.factories.FactoryUtil;
+import org.apache.flink.table.functions.FunctionContext;
+import org.apache.flink.table.functions.LookupFunction;
 import org.apache.flink.types.RowKind;
 
 /**
@@ -85,6 +102,78 @@ public final class SqlSession {
     private static String quoted(String value) {
         boolean isPlain = value.indexOf(',') < 0 && value.indexOf('"') < 0 && value.indexOf('\n') < 0;
         return isPlain ? value : '"' + value.replace("\"", "\"\"") + '"';
+    }
+
+    /**
+     * The connector "side-input": a table of a number and a string in one CSV file, read as a whole into a map of each
+     * subtask. Flink's CSV tables could be looked up so before 1.15, when q13 was written; its file systems cannot.
+     */
+    public static final class SideInput implements DynamicTableSourceFactory {
+        private static final ConfigOption<String> PATH = ConfigOptions.key("path").stringType().noDefaultValue();
+
+        @Override
+        public String factoryIdentifier() {
+            return "side-input";
+        }
+
+        @Override
+        public Set<ConfigOption<?>> requiredOptions() {
+            return Set.of(PATH);
+        }
+
+        @Override
+        public Set<ConfigOption<?>> optionalOptions() {
+            return Set.of();
+        }
+
+        @Override
+        public DynamicTableSource createDynamicTableSource(Context context) {
+            var helper = FactoryUtil.createTableFactoryHelper(this, context);
+            helper.validate();
+            return new Lookups(helper.getOptions().get(PATH));
+        }
+    }
+
+    private record Lookups(String path) implements LookupTableSource {
+        @Override
+        public LookupRuntimeProvider getLookupRuntimeProvider(LookupContext context) {
+            return LookupFunctionProvider.of(new RowsOfFile(path));
+        }
+
+        @Override
+        public DynamicTableSource copy() {
+            return this;
+        }
+
+        @Override
+        public String asSummaryString() {
+            return "side input";
+        }
+    }
+
+    /** The row of a number. */
+    public static final class RowsOfFile extends LookupFunction {
+        private final String path;
+        private transient Map<Long, Collection<RowData>> rows;
+
+        RowsOfFile(String path) {
+            this.path = path;
+        }
+
+        @Override
+        public void open(FunctionContext context) throws Exception {
+            rows = new HashMap<>();
+            for (String line : Files.readAllLines(Path.of(path))) {
+                long key = Long.parseLong(line.substring(0, line.indexOf(',')));
+                var value = StringData.fromString(line.substring(line.indexOf(',') + 1));
+                rows.put(key, List.of(GenericRowData.of(key, value)));
+            }
+        }
+
+        @Override
+        public Collection<RowData> lookup(RowData key) {
+            return rows.getOrDefault(key.getLong(0), List.of());
+        }
     }
 
     private static TableEnvironment environment() {

@@ -1,44 +1,24 @@
-"""Nexmark as files and SQL: persons, auctions and bids as CSV, and the published queries over them.
+"""Nexmark's queries as SQL over files of persons, auctions and bids.
 
-Each kind of event has files of its own, so that a query reads what it asks for and no engine spends its time on parting
-kinds. The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's. Those
+The queries are those of nexmark/nexmark; q14 counts letters by built-in functions, as its own is Java's. Those
 named `cep_` are of its folder queries-cep, where they are q0 to q3. Those whose results change are in
-`nexmark_changes.py`.
+`nexmark_changes.py`; the tables that all read in `nexmark_files.py`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from csv import reader
 from decimal import Decimal
 from pathlib import Path
-
-import pyarrow as pa
-from pyarrow import csv
-
-from rayflink.connectors.nexmark import AUCTION, BID, PERSON, Nexmark
+from urllib.parse import unquote
 
 from . import nexmark_changes
+from .nexmark_files import TABLES, event_files
 
-_CHUNK = 1 << 20
-_RULES = Nexmark()
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+(?:E\+?\d+)?|E\+?\d+)$")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?)$")
-_TURN = 1_000
-"""Events after which the next file has its turn, where a kind has several."""
 
-TABLES = """CREATE TABLE person (id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING,
-  state STRING, `dateTime` TIMESTAMP(3), extra STRING, WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
-  WITH ('connector' = 'filesystem', 'path' = '{path}/person', 'format' = 'csv');
-CREATE TABLE auction (id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT,
-  `dateTime` TIMESTAMP(3), expires TIMESTAMP(3), seller BIGINT, category BIGINT, extra STRING,
-  WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
-  WITH ('connector' = 'filesystem', 'path' = '{path}/auction', 'format' = 'csv');
-CREATE TABLE bid (auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, `dateTime` TIMESTAMP(3),
-  extra STRING, WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND)
-  WITH ('connector' = 'filesystem', 'path' = '{path}/bid', 'format' = 'csv')"""
 SINKS = {
     "q0": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING",
     "q1": "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3), `dateTime` TIMESTAMP(3), extra STRING",
@@ -46,8 +26,10 @@ SINKS = {
     "q5": "auction BIGINT, num BIGINT",
     "q7": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING",
     "q8": "id BIGINT, name STRING, stime TIMESTAMP(3)",
+    "q10": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING, dt STRING, hm STRING",
     "q11": "bidder BIGINT, bid_count BIGINT, starttime TIMESTAMP(3), endtime TIMESTAMP(3)",
     "q12": "bidder BIGINT, bid_count BIGINT, starttime TIMESTAMP(3), endtime TIMESTAMP(3)",
+    "q13": "auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), `value` STRING",
     "q14": "auction BIGINT, bidder BIGINT, price DECIMAL(23, 3), bidTimeType STRING, `dateTime` TIMESTAMP(3), "
     "extra STRING, c_counts BIGINT",
     "q21": "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, channel_id STRING",
@@ -102,6 +84,9 @@ JOIN (
   GROUP BY seller, window_start, window_end
 ) A
 ON P.id = A.seller AND P.starttime = A.starttime AND P.endtime = A.endtime""",
+    "q10": """SELECT auction, bidder, price, `dateTime`, extra,
+  DATE_FORMAT(`dateTime`, 'yyyy-MM-dd'), DATE_FORMAT(`dateTime`, 'HH:mm')
+FROM bid""",
     "q11": """SELECT B.bidder, COUNT(*) AS bid_count,
   SESSION_START(B.`dateTime`, INTERVAL '10' SECOND) AS starttime,
   SESSION_END(B.`dateTime`, INTERVAL '10' SECOND) AS endtime
@@ -110,6 +95,10 @@ GROUP BY B.bidder, SESSION(B.`dateTime`, INTERVAL '10' SECOND)""",
     "q12": """SELECT bidder, COUNT(*) AS bid_count, window_start AS starttime, window_end AS endtime
 FROM TABLE(TUMBLE(TABLE B, DESCRIPTOR(p_time), INTERVAL '10' SECOND))
 GROUP BY bidder, window_start, window_end""",
+    "q13": """SELECT B.auction, B.bidder, B.price, B.`dateTime`, S.`value`
+FROM (SELECT *, PROCTIME() AS p_time FROM bid) B
+JOIN side_input FOR SYSTEM_TIME AS OF B.p_time AS S
+ON MOD(B.auction, 10000) = S.key""",
     "q14": """SELECT auction, bidder, 0.908 * price AS price,
   CASE
     WHEN HOUR(`dateTime`) >= 8 AND HOUR(`dateTime`) <= 18 THEN 'dayTime'
@@ -192,6 +181,11 @@ UNLIKE = frozenset({"q12"})
 """Queries whose rows depend on when they are run."""
 
 
+_LOGGED = """'sink.partition-commit.trigger' = 'partition-time', 'sink.partition-commit.delay' = '1 min',
+  'sink.partition-commit.policy.kind' = 'success-file', 'partition.time-extractor.timestamp-pattern' = '$dt $hm:00',
+  'sink.rolling-policy.rollover-interval' = '1min', 'sink.rolling-policy.check-interval' = '1min'"""
+PARTITIONED = {"q10": ("dt, hm", _LOGGED)}
+"""Queries that write files also where their rows are not compared: the columns of partitions, and further options."""
 FOLD = "FOLD INTO "
 """Begins a statement whose second line is a query: its changes are applied, and its rows written to that file."""
 SETTINGS = {
@@ -201,30 +195,40 @@ SETTINGS = {
 """Options of both engines, as nexmark/nexmark sets them."""
 
 
-def statements(query: str, kept_in: Path | None = None) -> list[str]:
+def statements(query: str, kept_in: Path | None = None, written_in: Path | None = None) -> list[str]:
     """Those that come before the query's own, without the tables of events; then `INSERT INTO`, or FOLD.
 
     Args:
         kept_in: a folder for the rows, as CSV; None: they are forgotten.
+        written_in: a folder for the files of the queries in `PARTITIONED`, whose rows are forgotten.
     """
     if kept_in is not None and query in nexmark_changes.QUERIES:
         return [f"{FOLD}{kept_in / query}/rows.csv\n{nexmark_changes.folded(query)}"]
-    options = "'connector' = 'blackhole'"
-    if kept_in is not None:
-        options = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{kept_in / query}'"
-    sink = f"CREATE TABLE nexmark_{query} ({SINKS[query]}) WITH ({options})"
+    options, partitions = "'connector' = 'blackhole'", ""
+    folder = kept_in or (written_in if query in PARTITIONED else None)
+    if folder is not None:
+        options = f"'connector' = 'filesystem', 'format' = 'csv', 'path' = '{folder / query}'"
+        if query in PARTITIONED:
+            columns, more = PARTITIONED[query]
+            options, partitions = f"{options}, {more}", f"PARTITIONED BY ({columns}) "
+    sink = f"CREATE TABLE nexmark_{query} ({SINKS[query]}) {partitions}WITH ({options})"
     views = [VIEWS[query]] if query in VIEWS else []
     return [sink, *views, f"INSERT INTO nexmark_{query} {QUERIES[query]}"]
 
 
 def kept_rows(folder: Path) -> list[tuple[str, ...]]:
-    """The rows of a query that were kept as CSV, sorted; numbers and times without the zeros at their end."""
-    found: list[tuple[str, ...]] = []
+    """Return the rows of a query that were kept as CSV, sorted, with the values of their partitions at their end.
+
+    Numbers and times are without the zeros at their end.
+    """
+    rows: list[tuple[str, ...]] = []
     for path in folder.rglob("*"):
-        if path.is_file() and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
+            partition = [unquote(part.partition("=")[2]) for part in parts[:-1] if "=" in part]
             with path.open(newline="", encoding="utf-8") as file:
-                found += (tuple(map(_plain, row)) for row in reader(file))
-    return sorted(found)
+                rows += (tuple(map(_plain, [*row, *partition])) for row in reader(file))
+    return sorted(rows)
 
 
 def _plain(value: str) -> str:
@@ -234,36 +238,7 @@ def _plain(value: str) -> str:
     return time[1].rstrip("0").rstrip(".") if time and time[2] else value
 
 
-def event_files(directory: Path, events: int, parts: int = 1, rules: Nexmark = _RULES) -> Path:
-    """The folder with the first `events` events, made unless it is there: CSV in `person`, `auction` and `bid`.
-
-    Args:
-        parts: files for each kind, which have events in turns; a source that gives a file to one reader needs several.
-    """
-    folder = directory / f"nexmark-{events}-{rules.events_per_second}-seed-{rules.seed}-parts-{parts}"
-    if folder.exists():
-        return folder
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    for name, kind, made in (
-        ("person", PERSON, rules.persons),
-        ("auction", AUCTION, rules.auctions),
-        ("bid", BID, rules.bids),
-    ):
-        (partial / name).mkdir(parents=True)
-        files = [(partial / name / f"part-{part}.csv").open("wb") for part in range(parts)]
-        for start in range(0, events, _CHUNK):
-            numbers = rules.numbers(kind, start, min(start + _CHUNK, events))
-            turns = numbers // _TURN % parts
-            for part, file in enumerate(files):
-                columns = made(numbers[turns == part] if parts > 1 else numbers)
-                csv.write_csv(pa.table(columns), file, csv.WriteOptions(include_header=False, quoting_style="none"))
-        for file in files:
-            file.close()
-    partial.replace(folder)
-    return folder
-
-
 __all__ = [
-    "FOLD", "QUERIES", "SETTINGS", "SINKS", "TABLES", "UNLIKE", "VIEWS", "event_files", "kept_rows", "statements",
+    "FOLD", "PARTITIONED", "QUERIES", "SETTINGS", "SINKS", "TABLES", "UNLIKE", "VIEWS", "event_files", "kept_rows",
+    "statements",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.inputs import bids, cep_events, kafka_events, nexmark, sql_events
+from benchmarks.inputs import bids, cep_events, kafka_events, nexmark, nexmark_files, sql_events
 from benchmarks.keyed_state import state_large
 from benchmarks.keyed_state.large_job import PROMPT
 from benchmarks.runs.environments import Environment, Unavailable
@@ -132,6 +132,8 @@ class FlinkCluster:
 def _flink_java(program: str, cache: Path) -> list[str]:
     """Java with Flink's jars and `flink/<program>.java`, which is compiled the first time; a class is to follow.
 
+    `flink/<program>.factories`, where there is one, names the program's classes that create tables.
+
     Raises: Unavailable: there is no JDK, or it refuses the program.
     """
     java, javac = _jdk_tool("java"), _jdk_tool("javac")
@@ -143,6 +145,11 @@ def _flink_java(program: str, cache: Path) -> list[str]:
         compiled = subprocess.run(compile_it, capture_output=True, text=True)
         if compiled.returncode:
             raise Unavailable(f"javac refused {source.name}: {compiled.stderr.strip()[-400:]}")
+    factories = source.with_suffix(".factories")
+    if factories.exists():
+        services = classes / "META-INF" / "services" / "org.apache.flink.table.factories.Factory"
+        services.parent.mkdir(parents=True, exist_ok=True)
+        services.write_text(factories.read_text())
     opens = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in _OPENED]
     return [java, *opens, "-Dlog4j2.level=ERROR", "-cp", f"{classes}:{jars}"]
 
@@ -319,12 +326,14 @@ class FlinkSession:
     Args:
         queries: their names.
         sets: folders of events under the data, and how many they have; the first one to warm up and to keep results.
+        file_format: of the sets.
     """
 
     name: str
     about: str
     queries: tuple[str, ...]
     sets: Sequence[tuple[str, int]]
+    file_format: str = "csv"
     divisor: int = 1
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
@@ -337,9 +346,12 @@ class FlinkSession:
 
     def _script(self, cache: Path, kept_in: Path | None) -> Path:
         """Tables, then each query, as the program wants them."""
-        parts = [f"{one}\n;;\n" for one in nexmark.TABLES.split(";")]
+        tables = nexmark_files.tables(self.file_format, nexmark_files.FLINK_SIDE_OPTIONS)
+        parts = [f"{statement}\n;;\n" for statement in tables.split(";")]
+        written_in = written_files_folder(cache, self.name)
         for query in self.queries:
-            parts += [f"== {query}\n", *(f"{one}\n;;\n" for one in nexmark.statements(query, kept_in))]
+            statements = nexmark.statements(query, kept_in, written_in)
+            parts += [f"== {query}\n", *(f"{statement}\n;;\n" for statement in statements)]
         script = cache / f"{self.name}-{'measured' if kept_in is None else 'kept'}.sql"
         script.write_text("".join(parts))
         return script
@@ -350,25 +362,39 @@ def kept_rows_folder(cache: Path, contestant: str) -> Path:
     return cache / "nexmark-rows" / contestant
 
 
-def nexmark_ways(queries: Sequence[str], sizes: Sequence[int], cache: Path, peers: Sequence[str]) -> list[Contestant]:
-    """Ours, and Flink's SQL with one file for each kind of event, and with two, of which each subtask reads one.
+def written_files_folder(cache: Path, contestant: str) -> Path:
+    """Return the folder into which a contestant writes the files of q10 where they are not compared."""
+    return cache / "nexmark-written" / contestant
+
+
+def nexmark_ways(
+    queries: Sequence[str], sizes: Sequence[int], cache: Path, peers: Sequence[str], file_format: str = "csv"
+) -> list[Contestant]:
+    """Ours, and Flink's SQL with one file for each table, and with two, of which each subtask reads one.
 
     Args:
         sizes: events of a set of data to warm up, then of two that are measured.
         cache: where the sets are made, in `data`.
+        file_format: of the sets.
     """
     warming, *measured = sizes
 
     def sets(parts: int) -> list[tuple[str, int]]:
         given = [(warming, 1), *((events, parts) for events in measured)]
-        return [(nexmark.event_files(cache / "data", *one).name, one[0]) for one in given]
+        return [
+            (nexmark.event_files(cache / "data", events, files, file_format=file_format).name, events)
+            for events, files in given
+        ]
 
-    kept = str(kept_rows_folder(cache, "ours"))
-    given: dict[str, object] = {"queries": list(queries), "sets": sets(1), "kept_in": kept}
+    given: dict[str, object] = {
+        "queries": list(queries), "sets": sets(1), "file_format": file_format,
+        "kept_in": str(kept_rows_folder(cache, "ours")), "written_in": str(written_files_folder(cache, "ours")),
+    }  # fmt: skip
     ways: list[Contestant] = [PythonModule("ours", "rayflink", "benchmarks.tables.ours_nexmark", params=given)]
     if "flink" in peers:
-        ways.append(FlinkSession("flink", "Flink 2.3, one reader", tuple(queries), sets(1)))
-        ways.append(FlinkSession("flink-2", "Flink 2.3, two files: two readers", tuple(queries), sets(2)))
+        ways.append(FlinkSession("flink", "Flink 2.3, one reader", tuple(queries), sets(1), file_format))
+        about = "Flink 2.3, two files: two readers"
+        ways.append(FlinkSession("flink-2", about, tuple(queries), sets(2), file_format))
     return ways
 
 

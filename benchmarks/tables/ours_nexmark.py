@@ -17,6 +17,8 @@ def run(
     queries: Sequence[str],
     sets: Sequence[tuple[str, int]],
     kept_in: str,
+    written_in: str,
+    file_format: str = "csv",
     parallelism: int = 2,
     target: str = "ray",
 ) -> dict[str, Any]:
@@ -26,6 +28,8 @@ def run(
         data_path: the folder of the sets.
         sets: names of their folders, and how many events they have.
         kept_in: the folder for the rows of the first set.
+        written_in: the folder for files of the queries that write files in any case.
+        file_format: of the sets.
     """
     began = time.time()
     if target == "ray":
@@ -35,15 +39,26 @@ def run(
     jobs = []
     for number, (name, events) in enumerate(sets):
         for query in queries:
-            job = job_of(query, Path(data_path) / name, None if number else Path(kept_in), parallelism, target)
+            before, insert = session_of(query, None if number else Path(kept_in), Path(written_in), file_format)
+            before = [statement.replace("{path}", str(Path(data_path) / name)) for statement in before]
+            job = job_of(before, insert, parallelism, target)
             if number:
                 jobs.append({"query": query, "events": events, **job})
     return {"seconds_total": time.time() - began, "jobs": jobs}
 
 
-def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, target: str) -> dict[str, Any]:
+def session_of(query: str, kept_in: Path | None, written_in: Path, file_format: str) -> tuple[list[str], str]:
+    """Return the statements that come before that of a query, with {path} in them, and that one."""
+    from benchmarks.inputs.nexmark import statements
+    from benchmarks.inputs.nexmark_files import tables
+
+    *before, insert = statements(query, kept_in, written_in)
+    return [*tables(file_format).split(";"), *before], insert
+
+
+def job_of(before: Sequence[str], insert: str, parallelism: int, target: str) -> dict[str, Any]:
     """Seconds of one query from `execute_sql` to its end, and CPU seconds of this process and those it has started."""
-    from benchmarks.inputs.nexmark import FOLD, SETTINGS, TABLES, statements
+    from benchmarks.inputs.nexmark import FOLD, SETTINGS
     from rayflink.table import EnvironmentSettings, TableEnvironment
 
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -53,9 +68,6 @@ def job_of(query: str, folder: Path, kept_in: Path | None, parallelism: int, tar
     config.set_string("table.local-time-zone", "UTC")
     for key, value in SETTINGS.items():
         config.set_string(key, value)
-    for statement in TABLES.replace("{path}", str(folder)).split(";"):
-        t_env.execute_sql(statement)
-    *before, insert = statements(query, kept_in)
     for statement in before:
         t_env.execute_sql(statement)
     with CpuWatch() as cpu:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.inputs.nexmark import QUERIES, TABLES, VIEWS, event_files, kept_rows, statements
+from benchmarks.inputs.nexmark import QUERIES, VIEWS, event_files, kept_rows, statements
+from benchmarks.tables.ours_nexmark import job_of, session_of
 from rayflink.connectors.nexmark import Nexmark
-from rayflink.table import EnvironmentSettings, TableEnvironment
 
 EVENTS = 30_000
 RULES = Nexmark(events_per_second=1_000)
@@ -20,9 +20,12 @@ NOTED = {
     "q1": (27600, "85daa5cb376a6888"),
     "q2": (115, "eae2389f2d693570"),
     "q5": (19, "a3e021076b442ed2"),
+    "q6": (262, "eacce8b3d5dd5908"),
     "q7": (3, "4c1edcdba555eac7"),
     "q8": (167, "269871420c3da5c6"),
+    "q10": (27600, "77fc88f58c148ead"),
     "q11": (568, "31b4df77a503931d"),
+    "q13": (27600, "4c0af8bb0ee63ecc"),
     "q14": (7874, "9a8cc46b81547bbc"),
     "q21": (26184, "e6e1d55a21297860"),
     "q22": (27600, "30848557da6be891"),
@@ -60,16 +63,9 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return event_files(tmp_path_factory.mktemp("nexmark"), EVENTS, rules=RULES)
 
 
-def run(query: str, events: Path, kept_in: Path) -> list[tuple[str, ...]]:
-    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    options = {"execution.target": "local", "parallelism.default": "2", "table.local-time-zone": "UTC"}
-    for key, value in options.items():
-        t_env.get_config().set_string(key, value)
-    for statement in [*TABLES.replace("{path}", str(events)).split(";"), *statements(query, kept_in)]:
-        result = t_env.execute_sql(statement)
-    client = result.get_job_client()
-    assert client is not None
-    client.get_job_execution_result().result()
+def run(query: str, events: Path, kept_in: Path, file_format: str = "csv") -> list[tuple[str, ...]]:
+    before, insert = session_of(query, kept_in, kept_in, file_format)
+    job_of([statement.replace("{path}", str(events)) for statement in before], insert, 2, "local")
     return kept_rows(kept_in / query)
 
 
@@ -110,6 +106,17 @@ def test_a_query_gives_the_rows_of_duckdb(query: str, events: Path, tmp_path: Pa
 def test_a_query_gives_the_rows_that_flink_gave(query: str, events: Path, tmp_path: Path) -> None:
     rows = run(query, events, tmp_path)
     assert (len(rows), digest(rows)) == NOTED[query]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", ["parquet", "json"])
+def test_files_of_each_format_give_the_rows_of_flink(file_format: str, tmp_path: Path) -> None:
+    events = event_files(tmp_path, EVENTS, 2, RULES, file_format)
+    for query in ("q6", "q10", "q13"):
+        rows = run(query, events, tmp_path / "kept", file_format)
+        assert (len(rows), digest(rows)) == NOTED[query], query
+    partitions = {path.parent for path in (tmp_path / "kept" / "q10").rglob("part-*")}
+    assert partitions and all((partition / "_SUCCESS").exists() for partition in partitions)
 
 
 def test_a_query_writes_into_a_table_of_its_own() -> None:
