@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rayflink.table.types import DataTypes as DataTypes
     from rayflink.table.types import Row as Row
     from rayflink.table.types import RowKind as RowKind
+    from rayflink.table.types import UserDefinedType as UserDefinedType
     from rayflink.table.user_functions.function_classes import FunctionContext as FunctionContext
     from rayflink.table.user_functions.function_classes import ScalarFunction as ScalarFunction
     from rayflink.table.user_functions.function_classes import TableFunction as TableFunction
@@ -74,7 +75,7 @@ else:
             "rayflink.table.table_pipeline": "TablePipeline",
             "rayflink.table.table_result": "TableResult",
             "rayflink.table.table_schema": "TableSchema",
-            "rayflink.table.types": "DataType DataTypes Row RowKind",
+            "rayflink.table.types": "DataType DataTypes Row RowKind UserDefinedType",
             "rayflink.table.user_functions.function_classes": "FunctionContext ScalarFunction TableFunction",
         },
     )

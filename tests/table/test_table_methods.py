@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from rayflink.common import Instant, Types
@@ -444,8 +445,9 @@ def test_names_of_temporary_tables_and_views():
 def test_intervals_are_of_units():
     day, second = DataTypes.DAY(), DataTypes.SECOND(6)
     assert DataTypes.INTERVAL(day, second) == DataTypes.INTERVAL_DAY_TIME(6)
-    assert DataTypes.INTERVAL(DataTypes.HOUR(), DataTypes.MINUTE()) == DataTypes.INTERVAL_DAY_TIME(3)
-    assert DataTypes.INTERVAL(DataTypes.YEAR(4), DataTypes.MONTH()) == DataTypes.INTERVAL_YEAR_MONTH()
+    hours = DataTypes.INTERVAL(DataTypes.HOUR(), DataTypes.MINUTE())
+    assert hours.resolution is hours.DayTimeResolution.HOUR_TO_MINUTE and hours.to_arrow() == pa.duration("ms")
+    assert DataTypes.INTERVAL(DataTypes.YEAR(), DataTypes.MONTH()) == DataTypes.INTERVAL_YEAR_MONTH()
     for units in ((DataTypes.YEAR(), second), (second, day)):
         with pytest.raises(InvalidTypesError, match="from DAY down to SECOND"):
             DataTypes.INTERVAL(*units)

@@ -11,7 +11,7 @@ from rayflink.common.errors import shorten
 from ..errors import SqlError
 from ..parsing.statements import Tree
 from ..plan.typed import Literal, Place
-from ..types import MOST_DIGITS, DataType, DataTypes, Root
+from ..types import MOST_DIGITS, BinaryType, CharType, DataTypes
 
 _MS = {"MILLISECOND": 1, "SECOND": 1_000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000, "WEEK": 604_800_000}
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
@@ -74,7 +74,7 @@ def text(value: str, place: Place | None) -> Literal:
         remedy = "write the character itself, or leave it out"
         problem = f"a string has \\u{ord(half[0]):04x}, half of a surrogate pair of UTF-16"
         raise SqlError(problem, remedy)  # without its place: the line could not be printed
-    return Literal(DataType(Root.CHAR, False, length=len(value)), value, place=place)
+    return Literal(CharType(len(value), False), value, place=place)
 
 
 def binary(digits: str, place: Place | None) -> Literal:
@@ -89,7 +89,7 @@ def binary(digits: str, place: Place | None) -> Literal:
         raise SqlError(
             f"x'{digits}' is not a byte string", "write two hexadecimal digits for each byte", "", place
         ) from error
-    return Literal(DataType(Root.BINARY, False, length=len(value)), value, place=place)
+    return Literal(BinaryType(len(value), False), value, place=place)
 
 
 def timed(kind: str, value: str, place: Place | None) -> Literal:

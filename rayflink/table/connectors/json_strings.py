@@ -14,7 +14,7 @@ from rayflink.common.records.float_columns import float_strings
 from rayflink.common.serialization import BulkWriter, BulkWriterFactory
 
 from ..plan.logical import Schema
-from ..types import DataType, Root
+from ..types import DataType, IntType, Root
 from .column_strings import decimal_strings, time_strings, timestamp_strings
 
 
@@ -105,7 +105,7 @@ class JsonColumns(BulkWriterFactory):
         return pc.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.string()), arrays)
 
     def _maps(self, column: pyarrow.Array, kind: DataType) -> pyarrow.Array:
-        whole = kind.items[1] if len(kind.items) > 1 else DataType(Root.INT)
+        whole = kind.items[1] if len(kind.items) > 1 else IntType()
         keys, items = _entries(column)
         pairs = [self._strings(keys, kind.items[0]), pc.fill_null(self._strings(items, whole), "null")]
         return self._lists(column, pc.binary_join_element_wise(*pairs, ":"), "{}")

@@ -16,7 +16,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.records.json_strings import without_surrogates
 from rayflink.common.records.print_form import floating_text
 
-from ..types import DataType, Root
+from ..types import DataType, IntType, Root
 
 Convert: TypeAlias = Callable[[Any], Any]
 """A value as `json` reads it -> one that pyarrow takes for the type: times as whole numbers of their unit."""
@@ -140,7 +140,7 @@ class JsonValues:
         return row
 
     def _map(self, kind: DataType) -> Convert:
-        whole = DataType(Root.INT)
+        whole = IntType()
         key = self.converter(kind.items[0])
         convert = self._nullable(kind.items[1] if len(kind.items) > 1 else whole)
 

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from rayflink.common.errors import InvalidTypesError
 
-from ..types import DataType, DataTypes
+from ..types import DataType, DataTypes, from_arrow_type
 
 if TYPE_CHECKING:
     import pyarrow
 
     from ..plan.logical import Schema
-
-_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def arrow_schema(schema: Schema) -> pyarrow.Schema:
@@ -29,37 +27,15 @@ def type_of(field: pyarrow.Field) -> DataType:
     Raises:
         InvalidTypesError: tables have no such type.
     """
-    return _type(field.type, field.name).as_nullable(field.nullable)
-
-
-def _type(kind: pyarrow.DataType, name: str) -> DataType:
     from pyarrow import types
 
-    plain = [
-        (types.is_boolean, DataTypes.BOOLEAN), (types.is_int8, DataTypes.TINYINT), (types.is_int16, DataTypes.SMALLINT),
-        (types.is_int32, DataTypes.INT), (types.is_int64, DataTypes.BIGINT), (types.is_float32, DataTypes.FLOAT),
-        (types.is_float64, DataTypes.DOUBLE), (types.is_string, DataTypes.STRING), (types.is_binary, DataTypes.BYTES),
-        (types.is_date32, DataTypes.DATE), (types.is_null, DataTypes.STRING),
-    ]  # fmt: skip
-    for is_it, data_type in plain:
-        if is_it(kind):
-            return data_type()
-    if types.is_decimal(kind):
-        return DataTypes.DECIMAL(kind.precision, kind.scale)
-    if types.is_timestamp(kind):
-        made_of = DataTypes.TIMESTAMP if kind.tz is None else DataTypes.TIMESTAMP_LTZ
-        return made_of(_DIGITS[kind.unit])
-    if types.is_time(kind):
-        return DataTypes.TIME(_DIGITS[kind.unit])
-    if types.is_duration(kind):
-        return DataTypes.INTERVAL_DAY_TIME()
-    if types.is_list(kind):
-        return DataTypes.ARRAY(_type(kind.value_type, name))
-    if types.is_map(kind):
-        return DataTypes.MAP(_type(kind.key_type, name), _type(kind.item_type, name))
-    if types.is_struct(kind):
-        return DataTypes.ROW([DataTypes.FIELD(field.name, type_of(field)) for field in kind])
-    raise InvalidTypesError(f"column {name!r} is {kind}", "cast it to a type that tables have, such as int64 or string")
+    if types.is_null(field.type):
+        return DataTypes.STRING(field.nullable)
+    try:
+        return from_arrow_type(field.type, field.nullable)
+    except InvalidTypesError as error:
+        remedy = "cast it to a type that tables have, such as int64 or string"
+        raise InvalidTypesError(f"column {field.name!r} is {field.type}", remedy) from error
 
 
 def normalize_types(table: pyarrow.Table) -> pyarrow.Table:
@@ -80,6 +56,8 @@ def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
     import pyarrow
     from pyarrow import types
 
+    if types.is_null(kind):
+        return pyarrow.string()
     if types.is_dictionary(kind):
         return _plain(kind.value_type)
     if types.is_large_string(kind) or types.is_string_view(kind):

@@ -10,7 +10,7 @@ from rayflink.common.data_types.composite_types import RowTypeInfo
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.typeinfo import Types
 
-from ..types import DataType, Field, Root
+from ..types import DataType, Root, RowField
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,7 +35,7 @@ class TableRows(RowTypeInfo):
 
     is_declared = False
 
-    def __init__(self, columns: Sequence[Field], time: int | None = None) -> None:
+    def __init__(self, columns: Sequence[RowField], time: int | None = None) -> None:
         self.columns, self.time = tuple(columns), time
         super().__init__(
             [_field_type(column.type) for column in self.columns], [column.name for column in self.columns]

@@ -59,7 +59,8 @@ class Behaviour:
 
 def behaviour(options: tuple[Any, ...], error: str = "NULL") -> Behaviour:
     """Return the meaning of the words after a path, in the order in which they are written."""
-    empty, wrapper, returning = "NULL", "", STRING
+    empty, wrapper = "NULL", ""
+    returning: DataType = STRING
     words: list[str] = []
     for option in options:
         if isinstance(option, DataType):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..plan.typed import Arguments, Expr
-from ..types import DataType, DataTypes, Field, Root
+from ..types import DataType, DataTypes, Root, RowField
 from .casts.nested_casts import rows_of
 from .declaring import Columns, Family, by_columns, constant
 
@@ -29,7 +29,7 @@ def _infer_of(args: Sequence[Expr]) -> DataType | str:
     names = _names(args[1::2], expected)
     if isinstance(names, str):
         return names
-    return DataTypes.ROW([Field(name, arg.type) for name, arg in zip(names, args[2::2], strict=True)]).not_null()
+    return DataTypes.ROW([RowField(name, arg.type) for name, arg in zip(names, args[2::2], strict=True)]).not_null()
 
 
 @objects(
@@ -51,7 +51,7 @@ def _infer_update(args: Sequence[Expr]) -> DataType | str:
     unknown = next((name for name in names if name not in fields), None)
     if unknown is not None:
         return f"a row with the field {unknown}; it has {', '.join(fields)}"
-    fields.update({name: Field(name, item.type) for name, item in zip(names, args[2::2], strict=True)})
+    fields.update({name: RowField(name, item.type) for name, item in zip(names, args[2::2], strict=True)})
     return DataTypes.ROW(list(fields.values())).as_nullable(args[0].type.is_nullable)
 
 

@@ -9,9 +9,9 @@ from sqlglot.parser import Parser
 
 from rayflink.common.errors import InvalidTypesError
 
-from ..types import MOST_LENGTH, DataType, DataTypes, Field
+from ..types import MOST_LENGTH, DataType, DataTypes, RowField
 
-_PLAIN = {
+_PLAIN: dict[str, Callable[[], DataType]] = {
     "BOOLEAN": DataTypes.BOOLEAN,
     "TINYINT": DataTypes.TINYINT,
     "SMALLINT": DataTypes.SMALLINT,
@@ -142,12 +142,12 @@ class TypeNames(Parser):
             self.raise_error(f"< is wanted behind {name}")
         self._advance()
         if name == "ROW":
-            fields: list[Field] = []
+            fields: list[RowField] = []
             while self._curr.token_type is not closing:
                 fields.append(self._row_field())
                 if self._curr.token_type is TokenType.COMMA:
                     self._advance()
-            data_type = DataTypes.ROW(fields)
+            data_type: DataType = DataTypes.ROW(fields)
         elif name == "MAP":
             key = self.parsed_type()
             if self._curr.token_type is not TokenType.COMMA:
@@ -162,7 +162,7 @@ class TypeNames(Parser):
         self._advance()
         return data_type
 
-    def _row_field(self) -> Field:
+    def _row_field(self) -> RowField:
         name = self._curr.text
         self._advance()
         kind = self.parsed_type()

@@ -25,7 +25,7 @@ from ..plan.changelog import Change, ChangelogMode, ChangelogModes
 from ..plan.logical import Attribute, Relation, Sink
 from ..runtime.stream_columns import RecordsOperator
 from ..schema import Schema
-from ..types import DataType, Field
+from ..types import DataType, RowField
 from .stream_tables import ROWTIME
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class StreamSink(TableSink):
         key: names of the columns by which a row replaces another.
     """
 
-    columns: tuple[Field, ...]
+    columns: tuple[RowField, ...]
     time: int | None
     drops_time: bool = False
     mode: ChangelogMode = ChangelogMode.insert_only()
@@ -81,7 +81,7 @@ def sink_of(plan: Relation, definition: TableDefinition | None, mode: ChangelogM
     Raises:
         SqlError: several columns are time attributes.
     """
-    columns = tuple(Field(column.name, column.type) for column in plan.schema)
+    columns = tuple(RowField(column.name, column.type) for column in plan.schema)
     key = () if definition is None else tuple(definition.primary_key)
     if definition is not None:
         time = next((index for index, column in enumerate(definition.columns) if column.metadata is not None), None)

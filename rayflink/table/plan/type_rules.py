@@ -159,7 +159,7 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
     if left.items and len(left.items) == len(right.items):
         items = [_common(a, b) for a, b in zip(left.items, right.items, strict=True)]
         if all(item is not None for item in items):
-            return DataType(left.root, items=tuple(item for item in items if item is not None))
+            return left.with_items(tuple(item for item in items if item is not None)).nullable()
     if left.root is Root.ROW and len(left.fields) == len(right.fields):
         kinds = [_common(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)]
         if all(kind is not None for kind in kinds):

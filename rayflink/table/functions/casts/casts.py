@@ -16,7 +16,7 @@ from rayflink.table.functions import number_format
 from rayflink.table.functions.casts.number_casts import as_number
 from rayflink.table.functions.declaring import Family, column
 from rayflink.table.plan.typed import Arguments, Call, Expr, RowError, Session, Values
-from rayflink.table.types import MOST_LENGTH, DataType, Root
+from rayflink.table.types import MOST_LENGTH, DataType, Root, TinyIntType
 
 conversion = Family("Conversion")
 
@@ -207,7 +207,7 @@ def _number(values: Values, cast: Cast) -> Any:
 @casts("truth", NUMBERS)
 def _number_of_truth(values: Values, cast: Cast) -> Any:
     bits = pc.cast(values, pyarrow.int8())
-    return as_number(bits, DataType(Root.TINYINT), cast.target)
+    return as_number(bits, TinyIntType(), cast.target)
 
 
 @casts(NUMBERS, "truth")

@@ -253,7 +253,7 @@ def _added(arguments: Arguments) -> Values:
         whole = pc.cast(number, pyarrow.int64())
         if unit in _MONTHS:
             step: Values = pc.cast(pc.multiply_checked(whole, _MONTHS[unit]), pyarrow.int32())
-            kind = DataTypes.INTERVAL_YEAR_MONTH()
+            kind: DataType = DataTypes.INTERVAL_YEAR_MONTH()
         else:
             step = pc.cast(pc.multiply_checked(whole, _MILLISECONDS[unit]), pyarrow.duration("ms"))
             kind = DataTypes.INTERVAL_DAY_TIME()

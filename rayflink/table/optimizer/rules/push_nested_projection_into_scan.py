@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from ...plan.logical import Filter, Project, Relation, Scan, Schema, WatermarkAssigner
 from ...plan.typed import Call, Column, Expr
-from ...types import DataType, Root
+from ...types import DataType, RowType
 
 Fields: TypeAlias = "dict[str, Fields] | None"
 """The used fields of a row, by name, with what is used of each; None: all of a value."""
@@ -164,23 +164,22 @@ def _both(left: Fields, right: Fields) -> Fields:
 
 def _with_fields(kind: DataType, fields: Fields) -> DataType:
     """Return a row type with some of its fields; at least with the first."""
-    if fields is None or kind.root is not Root.ROW:
+    if fields is None or not isinstance(kind, RowType):
         return kind
     subset = [field for field in kind.fields if field.name in fields] or list(kind.fields[:1])
-    inner = [replace(field, type=_with_fields(field.type, fields.get(field.name))) for field in subset]
-    return replace(kind, fields=tuple(inner))
+    return kind.with_fields([field.with_type(_with_fields(field.type, fields.get(field.name))) for field in subset])
 
 
 def _united(left: DataType, right: DataType) -> DataType:
     """Return a row type with the fields of two that come from one."""
-    if left == right or left.root is not Root.ROW:
+    if left == right or not isinstance(left, RowType):
         return left
     more = {field.name: field for field in right.fields}
     fields = [
-        replace(field, type=_united(field.type, more.pop(field.name).type)) if field.name in more else field
+        field.with_type(_united(field.type, more.pop(field.name).type)) if field.name in more else field
         for field in left.fields
     ]
-    return replace(left, fields=(*fields, *more.values()))
+    return left.with_fields([*fields, *more.values()])
 
 
 def _reading(relation: Project, scan: Scan, kinds: Mapping[str, DataType]) -> Relation:

@@ -80,7 +80,7 @@ def result_type(kind: AggregateKind, argument: DataType | None = None, is_filter
         raise InvalidTypesError(f"{kind.value} has no argument", "give it a column")
     nullable = argument.is_nullable or is_filtered
     if kind is AggregateKind.COLLECT:
-        return DataType(Root.MULTISET, False, items=(argument,))
+        return DataTypes.MULTISET(argument, False)
     if kind is AggregateKind.ARRAY_AGG:
         return DataTypes.ARRAY(argument)
     if kind is AggregateKind.LISTAGG:

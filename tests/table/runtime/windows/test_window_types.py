@@ -24,7 +24,7 @@ from rayflink.table.runtime.windows.window_operators import (
     local_window_aggregate,
     one_phase_window_aggregate,
 )
-from rayflink.table.types import DataType, DataTypes, Root
+from rayflink.table.types import DataType, DataTypes
 from rayflink.testing import OperatorHarness
 
 from .window_cases import aggregate, rows, schema_of, tumble
@@ -71,7 +71,7 @@ def results(factory: Any, row: DataType, values: list[Any], batch_rows: int) -> 
         ("AVG", D.DOUBLE(), D.DOUBLE()),
         ("MIN", D.TIMESTAMP(3, False), D.TIMESTAMP(3, False)),
         ("STDDEV_SAMP", D.DOUBLE(False), D.DOUBLE()),
-        ("COLLECT", D.INT(), DataType(Root.MULTISET, False, items=(D.INT(),))),
+        ("COLLECT", D.INT(), D.MULTISET(D.INT(), False)),
         ("LISTAGG", D.CHAR(3), D.STRING()),
     ],
 )
