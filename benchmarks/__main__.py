@@ -72,7 +72,7 @@ _ABOUT = {
     "cdc_mysql": "MariaDB: rows of a snapshot and changes of the log, beside PyMySQL and python-mysql-replication",
     "keyed_table": "SQL's keyed table: COUNT and SUM by 10 M keys, in memory and spilled, checkpoints beside RocksDB",
     "lookup_join": "SQL's lookup joins of 4 M rows with 100,000 keys: in memory, by a function, with a cache",
-    "hot_key": "MAX and the first ten rows over a changelog, of one key with 1 M rows and of 1 M keys",
+    "hot_key": "MAX, FIRST_VALUE and the first ten rows over a changelog, of one key with 1 M rows and of 1 M keys",
     "keyed_multiset": "SQL's keyed multiset: rows of a join that come and go by value, of 1 M keys and of a hot one",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }

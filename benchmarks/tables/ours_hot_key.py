@@ -1,8 +1,8 @@
-"""A hot key on one core: MAX over a changelog and the first ten rows of a key, of one key with all rows.
+"""A hot key on one core: aggregates over a changelog and the first ten rows of a key, of one key with all rows.
 
 A batch takes rows back and brings as many new ones: rows that are drawn, or always the best ones, where the new ones
-are the worst. The same with as many keys as rows, in batches of 64 K changes. The operators are stepped by hand, so
-that nothing else is measured; times are those of the process's CPU.
+are the worst; of FIRST_VALUE the oldest ones. The same with as many keys as rows, in batches of 64 K changes. The
+operators are stepped by hand, so that nothing else is measured; times are those of the process's CPU.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,15 +39,24 @@ def run(data_path: str = "", rows: int = 1_000_000, changes: int = 1_000) -> dic
         rows: that are there before anything is measured.
         changes: in a batch of the hot key.
     """
+    import numpy as np
+
     result: dict[str, float] = {}
-    for name, new_operator in (("max", _max), ("top_10", _top)):
-        for order in ("drawn", "best"):
-            result |= _hot(f"{name}_{order}", new_operator(), rows, changes, order == "best")
+    operators: dict[str, tuple[Callable[[], KeyedTableOperator], Callable[[Numbers], Numbers] | None]] = {
+        "max": (partial(_aggregate, "MAX"), lambda values: np.argsort(-values)),
+        "first_value": (partial(_aggregate, "FIRST_VALUE"), lambda values: np.arange(len(values))),
+        "last_value": (partial(_aggregate, "LAST_VALUE"), None),
+        "top_10": (_top, lambda values: np.argsort(-values)),
+    }
+    for name, (new_operator, best) in operators.items():
+        result |= _hot(f"{name}_drawn", new_operator(), rows, changes, None)
+        if best is not None:
+            result |= _hot(f"{name}_best", new_operator(), rows, changes, best)
         result[f"m_changes_per_cpu_second_{name}_of_many_keys"] = _cold(new_operator(), rows)
     return result
 
 
-def _max() -> KeyedTableOperator:
+def _aggregate(name: str) -> KeyedTableOperator:
     import pyarrow as pa
 
     from rayflink.table.runtime.aggregates.aggregates import Aggregate, AggregateKind
@@ -55,7 +65,7 @@ def _max() -> KeyedTableOperator:
     from rayflink.table.types import DataTypes
 
     kinds = (pa.int64(),) * 3
-    spec = GroupSpec(kinds, (0,), (Aggregate(AggregateKind.MAX, 1, DataTypes.BIGINT()),), retracts=True)
+    spec = GroupSpec(kinds, (0,), (Aggregate(AggregateKind[name], 1, DataTypes.BIGINT()),), retracts=True)
     return _opened(StreamGroupOperator(spec, pa.schema([("key", pa.int64()), ("most", pa.int64())]), True))
 
 
@@ -108,21 +118,23 @@ def _fill(operator: Any, keys: Numbers, values: Numbers) -> None:
         _add(operator, _rows(keys[part], values[part], ids, np.ones(len(ids), dtype=np.int64)))
 
 
-def _hot(name: str, operator: Any, rows: int, changes: int, are_best: bool) -> dict[str, float]:
+def _hot(
+    name: str, operator: Any, rows: int, changes: int, best: Callable[[Numbers], Numbers] | None
+) -> dict[str, float]:  # fmt: skip
     import numpy as np
 
     chance = np.random.default_rng(1)
     values = chance.permutation(rows)
     _fill(operator, np.zeros(rows, dtype=np.int64), values)
-    order, half, seconds = np.argsort(-values), changes // 2, 0.0
+    order, half, seconds = values if best is None else best(values), changes // 2, 0.0
     signs = np.repeat([-1, 1], half)
     with _checkpoints(operator) as checkpoint:
         checkpoint()
         for number in range(BATCHES):
             first = number * half % rows
-            chosen = order[first : first + half] if are_best else chance.choice(rows, half, replace=False)
+            chosen = order[first : first + half] if best is not None else chance.choice(rows, half, replace=False)
             lowest = -(number + 1) * half
-            fresh = np.arange(lowest, lowest + half) if are_best else chance.permutation(half) + rows - lowest
+            fresh = np.arange(lowest, lowest + half) if best is not None else chance.permutation(half) + rows - lowest
             both = np.concatenate([values[chosen], fresh]), np.concatenate([chosen, chosen])
             values[chosen] = fresh
             seconds += _add(operator, _rows(np.zeros(2 * half, dtype=np.int64), *both, signs))

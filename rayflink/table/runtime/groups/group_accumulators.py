@@ -96,6 +96,16 @@ class GroupAccumulators:
         return {slot: self.types[first].value_type for slot, (first, _) in self._spans.items()
                 if isinstance(slot, PresentExtreme)}  # fmt: skip
 
+    @property
+    def earliest(self) -> dict[PresentEarliest, pa.DataType]:
+        """Return the accumulators of first and last values that may be taken back, and the values' types.
+
+        Nested values are not among them: a table does not compare these.
+        """
+        kinds = {slot: self.types[first].value_type for slot, (first, _) in self._spans.items()
+                 if isinstance(slot, PresentEarliest)}  # fmt: skip
+        return {slot: kind for slot, kind in kinds.items() if not pa.types.is_nested(kind)}
+
     def run(
         self, base: Columns, rows: pa.RecordBatch, weights: Numbers, segments: Segments, is_folded: bool,
         run: Run = lambda slot, base, rows: slot.run(base, rows),

@@ -21,11 +21,13 @@ from ..keyed_state.key_rows import take_rows
 from ..keyed_state.record_layout import KEY_HEAP
 from .group_accumulators import GroupAccumulators
 from .group_rows import DistinctArgument, signs_of
+from .overflow_table import BatchGroups
 from .result_changes import ResultChanges, Shown
 from .running_sums import GroupRows, RunningValue
 from .segments import Segments, first_of_runs
+from .sequence_overflow import SequenceOverflow
 from .table_state import FoundKeys, TableState
-from .value_overflow import BatchGroups, ValueOverflow
+from .value_overflow import ValueOverflow
 
 if TYPE_CHECKING:
     from .segments import Numbers, Truths
@@ -86,11 +88,14 @@ class GroupChanges:
         kinds = [spec.columns[key] for key in spec.keys]
         self.state = state_of_groups(kinds, accumulators, spec)
         partition = self.state.partition_types
-        self._overflows: dict[RunningValue, ValueOverflow] = {
-            extreme: ValueOverflow(extreme, partition, kind) for extreme, kind in accumulators.extremes.items()
+        values = [ValueOverflow(slot, partition, kind) for slot, kind in accumulators.extremes.items()]
+        sequences = [SequenceOverflow(slot, partition, kind) for slot, kind in accumulators.earliest.items()]
+        self._overflows: dict[RunningValue, ValueOverflow | SequenceOverflow] = {
+            **dict(zip(accumulators.extremes, values, strict=True)),
+            **dict(zip(accumulators.earliest, sequences, strict=True)),
         }
-        tables = [overflow.table for overflow in self._overflows.values()]
-        self.state.put_beside({f"values {number}": table for number, table in enumerate(tables)})
+        self.state.put_beside({f"values {number}": overflow.table for number, overflow in enumerate(values)})
+        self.state.put_beside({f"sequence {number}": overflow.table for number, overflow in enumerate(sequences)})
         self.state.table.expiring = self._forget
 
     def _forget(self, rows: Numbers) -> None:

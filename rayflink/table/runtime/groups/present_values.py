@@ -2,7 +2,8 @@
 
 A value is present from the row that brings it to the row that takes it back. From these spans follow the values behind
 each row, and the greatest of them. The state of a group is rewritten when a row of the group comes: a change costs time
-in the number of the group's values. Of least and greatest values the state has the best ones alone (`value_overflow`).
+in the number of the group's values. Of least and greatest values the state has the best ones alone (`value_overflow`),
+of first and last ones those next to the end (`sequence_overflow`).
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ Source: apache/flink MinWithRetractAggFunction, which stores all values in one m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types
 
 from ..aggregates.accumulators import flattened, listed
 from ..aggregates.partial_aggregates import concatenated
@@ -24,8 +23,8 @@ from ..aggregates.reductions import has_numpy_type, to_arrow, to_numpy
 from ..keyed_state.comparable_keys import KeyForms, distinct_keys, fingerprints
 from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
-from ..keyed_state.keyed_table import IndexForm, KeyedTable
-from ..keyed_state.runs import ranges
+from . import overflow_table
+from .overflow_table import BatchGroups, OverflowTable, with_equal_nans
 from .running_choices import comparable_ranks
 from .running_sums import GroupRows
 from .segments import Segments, first_of_runs
@@ -34,36 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .present_values import PresentExtreme
-    from .segments import Numbers, Truths
+    from .segments import Numbers
 
-FEWEST_LISTED = 1024
-"""Values that are present and stay in the lists when the others go."""
-MOST_LISTED = 2 * FEWEST_LISTED
-"""Values that lists have at most behind a batch."""
 _ALL = np.int64(1 << 62)
 
 
-class BatchGroups(NamedTuple):
-    """The groups of a batch whose rows lie group by group.
-
-    Args:
-        keys: of each group, in the form in which they are compared.
-        first_segments: the first segment of each group.
-        last_segments: the last one.
-        is_emptied: which groups have no rows left behind a row of the batch.
-        is_left: which groups have rows left behind the batch.
-        now_ms: processing time.
-    """
-
-    keys: Columns
-    first_segments: Numbers
-    last_segments: Numbers
-    is_emptied: Truths
-    is_left: Truths
-    now_ms: int
-
-
-class ValueOverflow:
+class ValueOverflow(OverflowTable):
     """Finds the least or greatest value behind rows, and stores the values that are beyond the best ones.
 
     Args:
@@ -73,16 +48,15 @@ class ValueOverflow:
     """
 
     def __init__(self, extreme: PresentExtreme, keys: Sequence[pa.DataType], value: pa.DataType) -> None:
-        self._extreme, self._forms, self._width = extreme, KeyForms([value]), len(keys)
-        self.table = KeyedTable([*keys, value], [pa.int64()], 0, len(keys), IndexForm.KEY_AND_PARTITION)
-        """Has the values, and how often each came, less the times that it was taken back."""
+        super().__init__(keys, [value], [pa.int64()])  # how often a value came, less the times it was taken back
+        self._extreme, self._forms = extreme, KeyForms([value])
 
     def run(self, base: Columns, rows: GroupRows, groups: BatchGroups) -> tuple[Columns, Columns]:
         """Return the value behind each row, and the lists behind each segment, as `PresentExtreme.run` does."""
         beyond = np.zeros(0, dtype=np.int64)
-        rows = rows._replace(values=_with_equal_nans(rows.values))
+        rows = rows._replace(values=with_equal_nans(rows.values))
         weights = rows.weights
-        hot = self._hot(groups)
+        hot = self.hot(groups)
         if len(hot):
             base = self._refilled(base, rows, groups, hot)
             beyond = self._beyond(base, rows, groups)
@@ -95,22 +69,6 @@ class ValueOverflow:
             owners = np.searchsorted(groups.last_segments, rows.segments.codes[beyond])
             self._count(self._keys(groups, owners, rows.values.take(pa.array(beyond))), weights[beyond], groups.now_ms)
         return results, self._shortened(state, groups)
-
-    def _hot(self, groups: BatchGroups) -> Numbers:
-        """Return the groups that have values in the table."""
-        if not len(self.table):
-            return np.zeros(0, dtype=np.int64)
-        return np.flatnonzero(self.table.find_partitions(groups.keys).count)
-
-    def forget(self, keys: Columns) -> None:
-        """Remove all values of groups.
-
-        Args:
-            keys: of the groups, in the form in which they are compared.
-        """
-        if len(self.table):
-            stored = self.table.find_partitions(keys)
-            self.table.remove(stored.order[ranges(stored.first, stored.count)].astype(np.int64))
 
     def _keys(self, groups: BatchGroups, owners: Numbers, values: pa.Array) -> Columns:
         """Return the keys of values of groups in the form in which they are compared."""
@@ -131,7 +89,7 @@ class ValueOverflow:
             short = np.flatnonzero(present < wanted)
             if not len(short):
                 return base
-            amounts = (wanted - present)[short] + FEWEST_LISTED
+            amounts = (wanted - present)[short] + overflow_table.FEWEST_LISTED
             drawn, drawn_times, owners = self._draw(take_rows(groups.keys, hot[short]), amounts)
             if not len(owners):
                 return base
@@ -177,7 +135,7 @@ class ValueOverflow:
         """Return the rows whose values are worse than the bound of their group."""
         segments = rows.segments
         is_bounded = np.zeros(len(segments), dtype=np.bool_)
-        is_bounded[groups.first_segments[self._hot(groups)]] = True
+        is_bounded[groups.first_segments[self.hot(groups)]] = True
         if not is_bounded.any():
             return np.zeros(0, dtype=np.int64)
         values, parents = flattened(base[0])
@@ -210,7 +168,7 @@ class ValueOverflow:
     def _shortened(self, state: Columns, groups: BatchGroups) -> Columns:
         """Return the lists behind segments, of which long ones have their best values; the others go to the table."""
         lengths = pc.list_value_length(state[0]).to_numpy()
-        owners = np.flatnonzero(groups.is_left & (lengths[groups.last_segments] > MOST_LISTED))
+        owners = np.flatnonzero(groups.is_left & (lengths[groups.last_segments] > overflow_table.MOST_LISTED))
         if not len(owners):
             return state
         long = groups.last_segments[owners]
@@ -221,7 +179,7 @@ class ValueOverflow:
         is_present = (times[order] > 0).astype(np.int64)
         lists = Segments(first_of_runs(parents[order]))
         better = lists.sums(is_present, np.zeros(len(lists), dtype=np.int64)) - is_present
-        worst, best = order[better >= FEWEST_LISTED], order[better < FEWEST_LISTED]
+        worst, best = order[better >= overflow_table.FEWEST_LISTED], order[better < overflow_table.FEWEST_LISTED]
         if not len(worst):
             return state
         keys = self._keys(groups, owners[parents[worst]], values.take(pa.array(worst)))
@@ -235,12 +193,4 @@ class ValueOverflow:
         return take_rows(concatenated([state, shorter]), places)
 
 
-def _with_equal_nans(values: pa.Array) -> pa.Array:
-    """Return the values with all NaNs the same, as they are in the keys of a table."""
-    if not types.is_floating(values.type):
-        return values
-    is_nan = pc.is_nan(values)
-    return pc.if_else(is_nan, pa.scalar(np.nan, values.type), values) if pc.any(is_nan).as_py() else values
-
-
-__all__ = ["FEWEST_LISTED", "MOST_LISTED", "BatchGroups", "ValueOverflow"]
+__all__ = ["ValueOverflow"]

@@ -63,21 +63,32 @@ class PartialCache:
         self._used_ms = _NEVER if used is None else to_millis(used)
         self._hits, self._misses = metrics.counter("hitCount"), metrics.counter("missCount")
         self._row_count = 0
-        """Rows in memory; other threads read it."""
+        """Rows in memory; a key without rows counts as one. Other threads read it."""
         metrics.gauge("numCachedRecord", lambda: self._row_count)
         self._clear()
 
     def _clear(self) -> None:
         self._keys, self._rows = KeyNumbers(self._kinds), KeyRows()
-        self._entries = np.zeros((4, 0), dtype=np.int64)
+        self._entry_room = _Columns(4)
         """For each key: its first row, the number of its rows, when they were loaded, when they were asked for last."""
-        self._live = np.zeros(0, dtype=np.int64)
+        self._live_room = _Columns(1)
         """For each number of a key that of the entry that it has now; a key that was loaded anew has a later one."""
+        self._row_count = 0
+        self._checked = 0
+        """Entries there were when those that are over were counted last."""
+
+    @property
+    def _entries(self) -> Numbers:
+        return self._entry_room.columns
+
+    @property
+    def _live(self) -> Numbers:
+        live: Numbers = self._live_room.columns[0]
+        return live
 
     def statistics(self) -> PartialCacheStatistics:
         """Return the present sizes, those of expired rows included that were not removed yet."""
-        counts = self._entries[1][self._live]
-        return PartialCacheStatistics(len(self._live), int(np.maximum(counts, 1).sum()))
+        return PartialCacheStatistics(len(self._live), self._row_count)
 
     def find(self, keys: Sequence[pa.Array]) -> tuple[FoundRows, Truths]:
         """Return the rows of keys, and which of them have to be loaded, bool[n]; these have no rows."""
@@ -113,10 +124,12 @@ class PartialCache:
         numbers = self._keys.find(keys)
         new = np.flatnonzero(numbers < 0)
         entries = np.arange(len(by_key.counts)) + self._entries.shape[1]
+        earlier = self._live[numbers[numbers >= 0]]
+        self._row_count -= int(np.maximum(self._entries[1, earlier], 1).sum())
         self._live[numbers[numbers >= 0]] = entries[numbers >= 0]
         if len(new):
             self._keys.add(take_rows(keys, new))
-            self._live = np.concatenate([self._live, entries[new]])
+            self._live_room.append(entries[new][np.newaxis])
         self._append(by_key)
 
     def _fitting(self, counts: Numbers) -> Numbers:
@@ -135,8 +148,8 @@ class PartialCache:
             numbers = self._rows.append(take_rows(by_key.columns, rows), len(rows))
             firsts = firsts + numbers[0]
         times = np.full(len(firsts), now)
-        self._entries = np.concatenate([self._entries, np.stack([firsts, by_key.counts, times, times])], axis=1)
-        self._row_count = self.statistics().rows
+        self._entry_room.append(np.stack([firsts, by_key.counts, times, times]))
+        self._row_count += int(np.maximum(by_key.counts, 1).sum())
 
     def _is_over(self, entries: Numbers, now: int) -> Truths:
         loaded, used = self._entries[2, entries], self._entries[3, entries]
@@ -145,12 +158,15 @@ class PartialCache:
 
     def _make_room(self, wanted: int, now: int) -> None:
         """Remove keys that are over or were used longest ago, where there would be too many, or many are over."""
-        most = self._limits.max_rows
-        sizes = np.maximum(self._entries[1, self._live], 1)
-        is_full = most is not None and int(sizes.sum()) + wanted > most
-        dead = int(self._is_over(self._live, now).sum()) + self._entries.shape[1] - len(self._live)
+        most, entry_count = self._limits.max_rows, self._entries.shape[1]
+        is_full = most is not None and self._row_count + wanted > most
+        if not is_full and entry_count - self._checked <= max(_LEAST_DEAD, len(self._live) // 8):
+            return
+        self._checked = entry_count
+        dead = int(self._is_over(self._live, now).sum()) + entry_count - len(self._live)
         if not is_full and dead <= max(_LEAST_DEAD, len(self._live) // 2):
             return
+        sizes = np.maximum(self._entries[1, self._live], 1)
         stays = np.flatnonzero(~self._is_over(self._live, now))
         if most is not None:
             order = stays[np.argsort(-self._entries[3, self._live[stays]], kind="stable")]
@@ -168,11 +184,39 @@ class PartialCache:
         columns = gathered(self._rows, rows) if len(rows) else []
         self._clear()
         self._keys.add(keys)
-        self._live = np.arange(len(stays))
+        self._live_room.append(np.arange(len(stays))[np.newaxis])
         if len(rows):
             self._rows.append(columns, len(rows))
         entries[0] = np.cumsum(entries[1]) - entries[1]
-        self._entries = entries
+        self._entry_room.append(entries)
+        self._row_count = int(np.maximum(entries[1], 1).sum())
+        self._checked = len(stays)
+
+
+class _Columns:
+    """Numbers in columns of one length, to which others are appended; their room doubles.
+
+    Args:
+        width: number of columns.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._room, self._length = np.zeros((width, 1024), dtype=np.int64), 0
+
+    @property
+    def columns(self) -> Numbers:
+        """Return a view of the numbers, int64[width, n], through which they may be changed."""
+        return self._room[:, : self._length]
+
+    def append(self, columns: Numbers) -> None:
+        """Append columns."""
+        length = self._length + columns.shape[1]
+        if length > self._room.shape[1]:
+            room = np.zeros((len(self._room), max(length, 2 * self._room.shape[1])), dtype=np.int64)
+            room[:, : self._length] = self.columns
+            self._room = room
+        self._room[:, self._length : length] = columns
+        self._length = length
 
 
 __all__ = ["PartialCache", "PartialCacheStatistics"]

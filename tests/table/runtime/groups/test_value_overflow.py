@@ -1,4 +1,4 @@
-"""Least and greatest values of groups with more values than the lists take, beside lists that take all."""
+"""Least, greatest, first and last values of groups with more values than the lists take, beside lists that take all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rayflink.state.clock import ManualClock
 from rayflink.table.plan.groups import MiniBatch
-from rayflink.table.runtime.groups import value_overflow
+from rayflink.table.runtime.groups import overflow_table
 from rayflink.testing import OperatorHarness
 from rayflink.testing.harness import Place, rescaled_snapshots
 
@@ -33,6 +33,7 @@ from .group_cases import (
 )
 
 EXTREMES = (agg("MIN", N), agg("MAX", N), agg("MIN", X), agg("MAX", X), agg("MAX", D), agg("MIN", WORD), agg("COUNT"))
+ENDS = tuple(agg(f"{end}_VALUE", column) for end in ("FIRST", "LAST") for column in (N, X, D, WORD))
 KEYS = {"one group": (), "a boolean": (4,)}
 rows = st.builds(
     row,
@@ -47,12 +48,12 @@ steps = st.lists(changes | st.sampled_from(["restore", "rescale", "time"]), max_
 
 
 def set_limits(fewest: int, most: int) -> None:
-    value_overflow.FEWEST_LISTED, value_overflow.MOST_LISTED = fewest, most
+    overflow_table.FEWEST_LISTED, overflow_table.MOST_LISTED = fewest, most
 
 
 @pytest.fixture(autouse=True)
 def _limits():
-    limits = value_overflow.FEWEST_LISTED, value_overflow.MOST_LISTED
+    limits = overflow_table.FEWEST_LISTED, overflow_table.MOST_LISTED
     yield
     set_limits(*limits)
 
@@ -87,9 +88,12 @@ def play(groups: Groups, steps: list[Any], limits: tuple[int, int]) -> list[list
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, phases=[Phase.generate])
-@given(steps, st.sampled_from(sorted(KEYS)), st.sampled_from([0, 10]), st.booleans(), st.integers(1, 3))
-def test_results_are_those_of_lists_that_take_all_values(steps, key, ttl_ms, is_folded, fewest):
-    groups = Groups(EXTREMES, KEYS[key], True, ttl_ms, mini_batch=MiniBatch(1, 100) if is_folded else None)
+@given(
+    steps, st.sampled_from([EXTREMES, ENDS]), st.sampled_from(sorted(KEYS)), st.sampled_from([0, 10]), st.booleans(),
+    st.integers(1, 3),
+)  # fmt: skip
+def test_results_are_those_of_lists_that_take_all_values(steps, aggregates, key, ttl_ms, is_folded, fewest):
+    groups = Groups(aggregates, KEYS[key], True, ttl_ms, mini_batch=MiniBatch(1, 100) if is_folded else None)
     wanted = play(groups, steps, (1000, 1000))
     assert same(play(groups, steps, (fewest, 2 * fewest)), wanted)
 
@@ -117,3 +121,18 @@ def test_values_beyond_the_best_ones_are_forgotten_when_their_group_expires():
         assert stored_values(harness) == [7, 7]
         harness.set_processing_time(50)
         assert stored_values(harness) == [0, 0]
+
+
+def test_values_between_the_first_and_the_last_ones_come_back_in_their_order():
+    set_limits(2, 4)
+    groups = Groups((agg("FIRST_VALUE", N), agg("LAST_VALUE", N)), retracts=True)
+    with OperatorHarness(groups.operators) as harness:
+        harness.give(come(*(row("a", n) for n in (5, 3, 5, 1, 5, 2, 3, 4))))
+        harness.take()
+        assert stored_values(harness) == [12, 11]  # 6 values, the order, and a queue of each distinct one
+        harness.give(batch([(DELETE, row("a", n)) for n in (5, 3, 5)]))
+        assert changes_of(harness.take())[-1][1] == ("a", 1, 4)
+        harness.give(batch([(DELETE, row("a", n)) for n in (4, 3, 2)]))
+        assert changes_of(harness.take())[-1][1] == ("a", 1, 5)
+        harness.give(batch([(DELETE, row("a", n)) for n in (1, 5)]))
+        assert changes_of(harness.take())[-1][0] == DELETE and stored_values(harness) == [0, 0]
