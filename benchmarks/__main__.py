@@ -6,12 +6,12 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from benchmarks.inputs import nexmark
+from benchmarks.inputs import changing_rows, nexmark
 from benchmarks.inputs.bids import QUERIES, bid_file
 from benchmarks.inputs.cep_events import CASES
 from benchmarks.inputs.kafka_events import EVENTS, broker_with_bids
@@ -36,6 +36,7 @@ from benchmarks.runs.contestants import (
     ours,
     sql,
     sql_latency,
+    sql_state_ways,
     written_files_folder,
 )
 from benchmarks.runs.environments import cache_directory
@@ -60,6 +61,7 @@ _ABOUT = {
     "json": "parsers of JSON, one core: MB/s of events from which some fields become columns",
     "kafka_sql": "SQL over a topic of bids as nested JSON of 840 bytes: a tumbling window by auction",
     "sql_latency": "SQL over 10,000 bids a second: from the end of a window of a second to its results",
+    "sql_state": "SQL over tables whose rows change, with a row of state for each key: groups, joins, spilled",
     "nexmark": "queries of Nexmark in SQL over CSV files, in one process; seconds, slopes and CPU by query",
     "cep": "patterns of three steps over keyed events in memory, and MATCH_RECOGNIZE over a CSV file",
     "spark_frames": "a Spark DataFrame read as a stream, beside Ray Data's conversion and Parquet files in between",
@@ -145,7 +147,9 @@ def _parser() -> argparse.ArgumentParser:
         default=20_000_000,
         help="of sql, nexmark, cep: bids or events; and four times as many",
     )
-    parser.add_argument("--queries", type=_queries, help="of nexmark, or cases of cep: comma-separated")
+    parser.add_argument("--keys", type=_positive, default=1_000_000, help="of sql_state: rows that are changed")
+    parser.add_argument("--updates", type=_positive, default=3, help="of sql_state: changes of each of them")
+    parser.add_argument("--queries", type=_queries, help="of nexmark, sql_state, or cases of cep: comma-separated")
     parser.add_argument("--format", choices=FORMATS, default="csv", help="of nexmark: format of the files of events")
     parser.add_argument("--small", action="store_true", help=f"of {', '.join(_SMALL)}: few keys, a short time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and its summary here")
@@ -167,8 +171,9 @@ def _peers(text: str) -> list[str]:
 
 def _queries(text: str) -> list[str]:
     names = text.split(",")
-    if unknown := set(names) - set(nexmark.QUERIES) - set(CASES):
-        there = ", ".join((*nexmark.QUERIES, *CASES))
+    known = (*nexmark.QUERIES, *changing_rows.QUERIES, *CASES)
+    if unknown := set(names) - set(known):
+        there = ", ".join(known)
         raise argparse.ArgumentTypeError(f"no query {', '.join(sorted(unknown))}; there are {there}")
     return names
 
@@ -247,18 +252,32 @@ def _nexmark(asked: argparse.Namespace) -> list[Record]:
     queries = asked.queries or list(nexmark.QUERIES)
     ways = nexmark_ways(queries, (_NEXMARK_WARM, events, 4 * events), cache, asked.peers, asked.format)
     records = measure([(way, None, cache / "data") for way in ways], asked.runs, cache, _say, _NEXMARK_LIMIT_SECONDS)
-    for query in queries:
-        found = {record.contestant.name: kept_rows(kept_rows_folder(cache, record.contestant.name) / query)
-                 for record in records if record.results}  # fmt: skip
-        if query in UNLIKE:
-            told = ", ".join(f"{name} {len(rows)}" for name, rows in found.items())
-        else:
-            first = next(iter(found.values()), [])
-            told = ", ".join(
-                f"{name} {len(rows)}{'' if rows == first else ' OTHER ROWS'}" for name, rows in found.items()
-            )
-        _say(f"rows of {query}, {_NEXMARK_WARM} events: {told}")
+    _compare_rows(queries, records, lambda name: kept_rows_folder(cache, name))
     shutil.rmtree(written_files_folder(cache, ""), ignore_errors=True)
+    return records
+
+
+def _compare_rows(queries: Sequence[str], records: Sequence[Record], folder: Callable[[str], Path]) -> None:
+    """Tell whether the rows that contestants have kept of the first set are equal."""
+    for query in queries:
+        rows = {record.contestant.name: kept_rows(folder(record.contestant.name) / query)
+                for record in records if record.results}  # fmt: skip
+        first = next(iter(rows.values()), [])
+        counts = ", ".join(
+            f"{name} {len(own)}{'' if query in UNLIKE or own == first else ' OTHER ROWS'}" for name, own in rows.items()
+        )
+        _say(f"rows of {query}, first set: {counts}")
+
+
+def _sql_state(asked: argparse.Namespace) -> list[Record]:
+    keys = asked.keys // 10 if asked.small else asked.keys
+    cache = cache_directory()
+    shutil.rmtree(kept_rows_folder(cache, "", "sql-state"), ignore_errors=True)
+    _say("preparing the rows, which are kept")
+    queries = asked.queries or list(changing_rows.QUERIES)
+    ways = sql_state_ways(queries, keys, asked.updates, cache, "flink" in asked.peers)
+    records = measure([(way, None, cache / "data") for way in ways], asked.runs, cache, _say, _NEXMARK_LIMIT_SECONDS)
+    _compare_rows(queries, records, lambda name: kept_rows_folder(cache, name, "sql-state"))
     return records
 
 
@@ -309,6 +328,7 @@ _MEASURED = {
     "sql": _sql,
     "kafka_sql": _kafka_sql,
     "sql_latency": _sql_latency,
+    "sql_state": _sql_state,
     "nexmark": _nexmark,
     "cep": _cep,
     "checkpoint_cost": _checkpoint_cost,
@@ -324,6 +344,7 @@ _SHOWN = {
     "sql": report.slopes_table,
     "kafka_sql": report.side_by_side,
     "sql_latency": report.side_by_side,
+    "sql_state": report.jobs_table,
     "nexmark": report.jobs_table,
     "cep": report.jobs_and_numbers,
     "checkpoint_cost": report.cost_table,

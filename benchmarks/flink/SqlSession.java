@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.ConfigOptions;
+import org.apache.flink.configuration.Configuration;
 import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.TableEnvironment;
 import org.apache.flink.table.connector.source.DynamicTableSource;
@@ -31,10 +32,12 @@ import org.apache.flink.types.RowKind;
  * events it has.
  *
  * <p>A script holds statements, each ended by a line ";;". Those before the first line "== NAME" are for all; those behind it
- * are the query's, the last one its INSERT. The first set warms the JVM up; of the others seconds and CPU seconds are told.
+ * are the query's, options of Flink as "SET name = value" among them, the last one its INSERT. The first set warms the JVM up;
+ * of the others seconds and CPU seconds are told.
  */
 public final class SqlSession {
     private static final String FOLD = "FOLD INTO ";
+    private static final String SET = "SET ";
 
     public static void main(String[] args) throws Exception {
         double spawned = Double.parseDouble(System.getenv("RAYFLINK_BENCH_SPAWNED"));
@@ -45,10 +48,12 @@ public final class SqlSession {
             for (int at = 1; at < sections.length; at++) {
                 int line = sections[at].indexOf('\n');
                 String[] own = sections[at].substring(line + 1).split("(?m)^;;$");
-                var env = environment();
+                var env = environment(own);
                 run(env, sections[0].split("(?m)^;;$"), args[set + 1]);
                 for (int number = 0; number < own.length - 2; number++) {
-                    env.executeSql(own[number].strip());
+                    if (!own[number].strip().startsWith(SET)) {
+                        env.executeSql(own[number].strip());
+                    }
                 }
                 double begun = System.nanoTime() / 1e9, cpu = os.getProcessCpuTime() / 1e9;
                 String last = own[own.length - 2].strip();
@@ -176,16 +181,22 @@ public final class SqlSession {
         }
     }
 
-    private static TableEnvironment environment() {
-        var env = TableEnvironment.create(EnvironmentSettings.inStreamingMode());
-        var config = env.getConfig();
-        config.set("parallelism.default", "2");
-        config.set("table.local-time-zone", "UTC");
-        config.set("table.exec.mini-batch.enabled", "true");
-        config.set("table.exec.mini-batch.allow-latency", "2 s");
-        config.set("table.exec.mini-batch.size", "50000");
-        config.set("table.optimizer.distinct-agg.split.enabled", "true");
-        return env;
+    private static TableEnvironment environment(String[] statements) {
+        var options = new Configuration();
+        options.setString("parallelism.default", "2");
+        options.setString("table.local-time-zone", "UTC");
+        options.setString("table.exec.mini-batch.enabled", "true");
+        options.setString("table.exec.mini-batch.allow-latency", "2 s");
+        options.setString("table.exec.mini-batch.size", "50000");
+        options.setString("table.optimizer.distinct-agg.split.enabled", "true");
+        for (String statement : statements) {
+            if (statement.strip().startsWith(SET)) {
+                String[] option = statement.strip().substring(SET.length()).split(" = ", 2);
+                options.setString(option[0], option[1]);
+            }
+        }
+        return TableEnvironment.create(
+                EnvironmentSettings.newInstance().inStreamingMode().withConfiguration(options).build());
     }
 
     private static void run(TableEnvironment env, String[] statements, String path) {

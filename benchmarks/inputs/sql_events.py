@@ -17,6 +17,13 @@ QUERY = """SELECT window_end, LOCALTIMESTAMP AS told, n FROM (
 WHERE top > 0 AND MOD(auction, 50) = 0"""
 """W2 over windows of a second, and when each result was made; every fiftieth is looked at."""
 
+CHANGES = """SELECT latest, LOCALTIMESTAMP AS told, n FROM (
+  SELECT auction, COUNT(*) AS n, MAX(ts) AS latest, SUM(price) AS total FROM bid GROUP BY auction) AS g
+WHERE MOD(total, 50) = 0"""
+"""A changelog with the time of the row that made each change, and when it was made; a fiftieth is looked at."""
+WARM_SECONDS = 5
+"""Changes of the first seconds are not measured."""
+
 FIRST = "SELECT auction, price FROM bid WHERE price > 0"
 """What is asked first of all: how long it takes to its first row."""
 

@@ -11,10 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.inputs import bids, cep_events, kafka_events, nexmark, nexmark_files, sql_events
+from benchmarks.inputs import bids, cep_events, changing_rows, kafka_events, nexmark, nexmark_files, sql_events
 from benchmarks.keyed_state import state_large
 from benchmarks.keyed_state.large_job import PROMPT
 from benchmarks.runs.environments import Environment, Unavailable
@@ -26,6 +27,7 @@ _PYFLINK = Environment("pyflink", ("apache-flink==2.3.0",))
 _BYTEWAX = Environment("bytewax", ("bytewax==0.21.1",))
 _PATHWAY = Environment("pathway", ("pathway==0.33.0",))
 _STATE_HEAP_MB = 1024
+_SQL_STATE = "sql-state"
 FLINK_CHECKPOINTS = "flink-checkpoints"
 """The folder under the cache into which Flink's checkpoints go."""
 _LESS_WAITING: dict[str, tuple[str, Mapping[str, str]]] = {
@@ -249,11 +251,12 @@ def kafka_sql(servers: str, events: int, flink: bool) -> list[Contestant]:
 
 
 def sql_latency(flink: bool) -> list[Contestant]:
-    """Windows of a second at a fixed rate: ours, and Flink's SQL with and without mini-batches."""
+    """Windows of a second and groups at a fixed rate: ours, and Flink's SQL with and without mini-batches."""
     label = f"{sql_events.RATE} bids a second"
     ways: list[Contestant] = [PythonModule("ours", f"rayflink, {label}", "benchmarks.tables.ours_sql_latency")]
     for batches, mini in (("true", "with"), ("false", "without")) if flink else ():
-        arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches, sql_events.FIRST)
+        arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches, sql_events.FIRST,
+                     sql_events.CHANGES, str(sql_events.WARM_SECONDS))  # fmt: skip
         ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {label}, {mini} mini-batches", "SqlLatency", arguments))
     return ways
 
@@ -321,24 +324,29 @@ def debloating_cost(params: Mapping[str, object]) -> list[PythonModule]:
 
 @dataclass(frozen=True)
 class FlinkSession:
-    """Queries of Nexmark in one JVM, one after the other.
+    """Queries in one JVM, one after the other.
 
     Args:
         queries: their names.
         sets: folders of events under the data, and how many they have; the first one to warm up and to keep results.
-        file_format: of the sets.
+        tables: their declarations.
+        statements: of a query; its rows are kept in the folder, or forgotten.
+        benchmark: to which the script belongs, and the rows that are kept.
     """
 
     name: str
     about: str
     queries: tuple[str, ...]
     sets: Sequence[tuple[str, int]]
-    file_format: str = "csv"
+    tables: str
+    statements: Callable[[str, Path | None], list[str]]
+    benchmark: str = "nexmark"
     divisor: int = 1
 
     def command(self, cache: Path, data: Path | None) -> list[str]:
         assert data is not None
-        scripts = [self._script(cache, kept_in) for kept_in in (kept_rows_folder(cache, self.name), None)]
+        kept_in = kept_rows_folder(cache, self.name, self.benchmark)
+        scripts = [self._script(cache, folder) for folder in (kept_in, None)]
         arguments: list[str] = []
         for number, (name, events) in enumerate(self.sets):
             arguments += [str(scripts[min(number, 1)]), str(data / name), str(events)]
@@ -346,20 +354,42 @@ class FlinkSession:
 
     def _script(self, cache: Path, kept_in: Path | None) -> Path:
         """Tables, then each query, as the program wants them."""
-        tables = nexmark_files.tables(self.file_format, nexmark_files.FLINK_SIDE_OPTIONS)
-        parts = [f"{statement}\n;;\n" for statement in tables.split(";")]
-        written_in = written_files_folder(cache, self.name)
+        parts = [f"{statement}\n;;\n" for statement in self.tables.split(";")]
         for query in self.queries:
-            statements = nexmark.statements(query, kept_in, written_in)
+            statements = self.statements(query, kept_in)
             parts += [f"== {query}\n", *(f"{statement}\n;;\n" for statement in statements)]
-        script = cache / f"{self.name}-{'measured' if kept_in is None else 'kept'}.sql"
+        script = cache / f"{self.benchmark}-{self.name}-{'measured' if kept_in is None else 'kept'}.sql"
         script.write_text("".join(parts))
         return script
 
 
-def kept_rows_folder(cache: Path, contestant: str) -> Path:
-    """Where a contestant keeps the rows of each query of Nexmark."""
-    return cache / "nexmark-rows" / contestant
+def kept_rows_folder(cache: Path, contestant: str, benchmark: str = "nexmark") -> Path:
+    """Where a contestant keeps the rows of each query."""
+    return cache / f"{benchmark}-rows" / contestant
+
+
+def sql_state_ways(
+    queries: Sequence[str], keys: int, updates: int, cache: Path, flink: bool
+) -> list[Contestant]:  # fmt: skip
+    """Ours, and Flink's SQL, over tables of `keys` rows that change: a few to warm up, each key once, and updates.
+
+    Args:
+        updates: of the larger set, for each key.
+        cache: where the sets are made, in `data`.
+    """
+    sizes = ((keys // 50, keys // 10), (keys, 0), (keys, updates * keys))
+    sets = [(changing_rows.row_files(cache / "data", *size).name, sum(size)) for size in sizes]
+    given: dict[str, object] = {"queries": list(queries), "keys": keys, "sets": sets}
+    given["kept_in"] = str(kept_rows_folder(cache, "ours", _SQL_STATE))
+    ways: list[Contestant] = [PythonModule("ours", "rayflink", "benchmarks.tables.ours_sql_state", params=given)]
+
+    def statements(query: str, kept_in: Path | None) -> list[str]:
+        return changing_rows.statements(query, kept_in, changing_rows.options_of_flink(query, keys))
+
+    if flink:
+        tables = changing_rows.TABLES
+        ways.append(FlinkSession("flink", "Flink 2.3", tuple(queries), sets, tables, statements, _SQL_STATE))
+    return ways
 
 
 def written_files_folder(cache: Path, contestant: str) -> Path:
@@ -391,10 +421,15 @@ def nexmark_ways(
         "kept_in": str(kept_rows_folder(cache, "ours")), "written_in": str(written_files_folder(cache, "ours")),
     }  # fmt: skip
     ways: list[Contestant] = [PythonModule("ours", "rayflink", "benchmarks.tables.ours_nexmark", params=given)]
-    if "flink" in peers:
-        ways.append(FlinkSession("flink", "Flink 2.3, one reader", tuple(queries), sets(1), file_format))
-        about = "Flink 2.3, two files: two readers"
-        ways.append(FlinkSession("flink-2", about, tuple(queries), sets(2), file_format))
+    tables = nexmark_files.tables(file_format, nexmark_files.FLINK_SIDE_OPTIONS)
+    for name, about, parts in (
+        ("flink", "Flink 2.3, one reader", 1),
+        ("flink-2", "Flink 2.3, two files: two readers", 2),
+    ):
+        if "flink" in peers:
+            written_in = written_files_folder(cache, name)
+            statements = partial(nexmark.statements, written_in=written_in)
+            ways.append(FlinkSession(name, about, tuple(queries), sets(parts), tables, statements))
     return ways
 
 

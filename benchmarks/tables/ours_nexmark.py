@@ -73,7 +73,7 @@ def job_of(before: Sequence[str], insert: str, parallelism: int, target: str) ->
     with CpuWatch() as cpu:
         begun = time.time()
         if insert.startswith(FOLD):
-            _fold(t_env, insert)
+            fold(t_env, insert)
             return {"seconds": 0.0, "cpu_seconds": 0.0}
         client = t_env.execute_sql(insert).get_job_client()
         assert client is not None
@@ -82,7 +82,7 @@ def job_of(before: Sequence[str], insert: str, parallelism: int, target: str) ->
     return {"seconds": seconds, "cpu_seconds": cpu.seconds}
 
 
-def _fold(t_env: Any, statement: str) -> None:
+def fold(t_env: Any, statement: str) -> None:
     """Apply the changes of a query, and write the rows that are left."""
     from rayflink.common.types import RowKind
 

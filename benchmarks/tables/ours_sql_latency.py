@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.inputs.sql_events import FIRST, QUERY, SECONDS, WARM_WINDOWS, table
+from benchmarks.inputs.sql_events import CHANGES, FIRST, QUERY, SECONDS, WARM_SECONDS, WARM_WINDOWS, table
 from benchmarks.streams.ours_latency import bucket, quantile
+
+if TYPE_CHECKING:
+    from rayflink.table import TableEnvironment
 
 
 def run(data_path: str, seconds: int = SECONDS, parallelism: int = 2, target: str = "ray") -> dict[str, Any]:
@@ -17,8 +20,8 @@ def run(data_path: str, seconds: int = SECONDS, parallelism: int = 2, target: st
     Args:
         seconds: of events.
     Returns:
-        Milliseconds from the end of a window to when its results were made, and seconds from the call that runs a
-        query without windows to its first row, with Ray up.
+        Milliseconds from the end of a window to when its results were made, and from the time of a row to the change
+        that it made in its group; seconds from the call that runs a query without windows to its first row, Ray up.
     """
     from rayflink.table import EnvironmentSettings, TableEnvironment
 
@@ -42,10 +45,31 @@ def run(data_path: str, seconds: int = SECONDS, parallelism: int = 2, target: st
         measured_from = measured_from or window_end + timedelta(seconds=WARM_WINDOWS)
         if window_end >= measured_from:
             delays[bucket(round((told - window_end).total_seconds() * 1e3))] += 1
+    changes = _changes(t_env)
     return {
         "results": sum(delays.values()),
         "p50_ms": quantile(delays, 0.5),
         "p99_ms": quantile(delays, 0.99),
         "max_ms": max(delays),
         "first_row_s": first,
+        "changes": sum(changes.values()),
+        "changes_p50_ms": quantile(changes, 0.5),
+        "changes_p99_ms": quantile(changes, 0.99),
+        "changes_max_ms": max(changes),
     }
+
+
+def _changes(t_env: TableEnvironment) -> Counter[int]:
+    """Return the milliseconds from the time of a row to the change that it made, and how often."""
+    from rayflink.common.types import RowKind
+
+    delays: Counter[int] = Counter()
+    measured_from: datetime | None = None
+    for row in t_env.execute_sql(CHANGES).collect():
+        if row.get_row_kind() is RowKind.UPDATE_BEFORE:
+            continue
+        latest, changed, _ = row
+        measured_from = measured_from or latest + timedelta(seconds=WARM_SECONDS)
+        if latest >= measured_from:
+            delays[bucket(round((changed - latest).total_seconds() * 1e3))] += 1
+    return delays
