@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import yaml
@@ -98,11 +99,15 @@ def public_paths() -> Iterator[tuple[str, str]]:
 def described_as(module: str, name: str, paths: Sequence[str]) -> str | None:
     """Return the path under which the reference describes a name of a module; None where it does not.
 
-    Modules of one name may hold different things, so its own module comes first, then the only one with the name.
+    Modules of one name may hold different things, so its own module comes first, then the only one with the name, then
+    the only one with the same thing under it.
     """
     if f"{module}.{name}" in paths:
         return f"{module}.{name}"
     others = [path for path in paths if path.rpartition(".")[2] == name]
+    if len(others) > 1:
+        value = getattr(import_module(module), name)
+        others = [path for path in others if getattr(import_module(path.rpartition(".")[0]), name) is value]
     return others[0] if len(others) == 1 else None
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
     from rayflink.table.expression import Expression as Expression
+    from rayflink.table.grouped_tables import AggregatedTable as AggregatedTable
+    from rayflink.table.grouped_tables import FlatAggregateTable as FlatAggregateTable
     from rayflink.table.grouped_tables import GroupedTable as GroupedTable
     from rayflink.table.grouped_tables import GroupWindowedTable as GroupWindowedTable
     from rayflink.table.grouped_tables import OverWindowedTable as OverWindowedTable
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from rayflink.table.types import Row as Row
     from rayflink.table.types import RowKind as RowKind
     from rayflink.table.types import UserDefinedType as UserDefinedType
+    from rayflink.table.user_functions.aggregate_classes import AggregateFunction as AggregateFunction
+    from rayflink.table.user_functions.aggregate_classes import TableAggregateFunction as TableAggregateFunction
     from rayflink.table.user_functions.function_classes import FunctionContext as FunctionContext
     from rayflink.table.user_functions.function_classes import ScalarFunction as ScalarFunction
     from rayflink.table.user_functions.function_classes import TableFunction as TableFunction
@@ -60,7 +64,8 @@ else:
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",
             "rayflink.table.expression": "Expression",
-            "rayflink.table.grouped_tables": "GroupWindowedTable GroupedTable OverWindowedTable WindowGroupedTable",
+            "rayflink.table.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
+            "OverWindowedTable WindowGroupedTable",
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.optimizer.planner_config": "PlannerConfig",
@@ -76,6 +81,7 @@ else:
             "rayflink.table.table_result": "TableResult",
             "rayflink.table.table_schema": "TableSchema",
             "rayflink.table.types": "DataType DataTypes Row RowKind UserDefinedType",
+            "rayflink.table.user_functions.aggregate_classes": "AggregateFunction TableAggregateFunction",
             "rayflink.table.user_functions.function_classes": "FunctionContext ScalarFunction TableFunction",
         },
     )

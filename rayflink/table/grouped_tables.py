@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from .dsl.expression_text import tree_of
+from .dsl import aggregating
+from .dsl.expression_text import column_tree, to_expression, tree_of
 from .errors import SqlError
 from .expression import Expression
 from .parsing.program_nodes import OverWindow as OverCall
 from .parsing.program_nodes import WindowPart
 from .parsing.statements import Tree
-from .table import Table, select_from, select_list, with_program_line
+from .table import Table, functions_of, plan_of, select_from, select_list, with_plan, with_program_line
 
 if TYPE_CHECKING:
+    from .udf import UserAggregate
     from .window import GroupWindow, OverWindow
 
 
@@ -38,6 +40,124 @@ class GroupedTable:
         """
         trees = select_list(self._table, fields)
         return select_from(self._table, trees, group=exp.Group(expressions=[tree_of(key) for key in self._keys]))
+
+
+    def aggregate(self, func: Expression[Any] | UserAggregate) -> AggregatedTable:
+        """Aggregate by a function whose fields become columns behind the keys.
+
+        >>> from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+        >>> from rayflink.table.expressions import col
+        >>> from rayflink.table.udf import udaf
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
+        >>> ends = udaf(lambda n: (n.min(), n.max()), result_type="ROW<low BIGINT, high BIGINT>", func_type="pandas")
+        >>> sales = t_env.from_elements([("a", 3), ("b", 4), ("a", 7)], ["shop", "n"])
+        >>> by_shop = sales.group_by(col("shop")).aggregate(ends(col("n"))).select(col("shop"), col("low"), col("high"))
+        >>> sorted(tuple(row) for row in by_shop.execute().collect())
+        [('a', 3, 7), ('b', 4, 4)]
+
+        Args:
+            func: a call of an aggregate function, `.alias(...)` names its columns; or what `udaf` made, which is
+                called with the row.
+        """
+        return AggregatedTable(Aggregation(self._table, self._keys, func, gives_rows=False))
+
+    def flat_aggregate(self, func: Expression[Any] | UserAggregate) -> FlatAggregateTable:
+        """Return the rows that a table aggregate function gives for each group, behind the keys.
+
+        Args:
+            func: as of `aggregate`; made by `udtaf`.
+        """
+        return FlatAggregateTable(Aggregation(self._table, self._keys, func, gives_rows=True))
+
+
+class Aggregation:
+    """Groups and an aggregate function that gives several columns or rows for each of them.
+
+    Args:
+        table: of the rows.
+        keys: the expressions that are equal in a group.
+        func: an expression, or what `udaf` or `udtaf` made.
+        gives_rows: whether rows are wanted.
+        window: the windows of the groups.
+    """
+
+    def __init__(
+        self, table: Table, keys: Sequence[Expression[Any]], func: Expression[Any] | UserAggregate, gives_rows: bool,
+        window: GroupWindow | None = None,
+    ) -> None:  # fmt: skip
+        self._table, self._keys, self._window, self._gives_rows = table, select_list(table, keys), window, gives_rows
+        time = None if window is None else tree_of(window.time)
+        left_out = time.name if isinstance(time, exp.Column) else ""
+        columns = [name for name in plan_of(table).names if name != left_out]
+        try:
+            self._call, self._names = aggregating.called(func, columns, functions_of(table), gives_rows)
+        except SqlError as error:
+            raise with_program_line(error) from error
+
+    def select(self, fields: Sequence[Expression[Any] | str]) -> Table:
+        """Return columns of the groups and of what the function gives."""
+        parts = dict.fromkeys(part for field in fields if isinstance(field, Expression)
+                              for part in tree_of(field).find_all(WindowPart))  # fmt: skip
+        bounds = [self._bound(part) for part in parts]
+        try:
+            return self._selected(self._columns(bounds), fields)
+        except SqlError as error:
+            raise with_program_line(error) from error
+
+    def _bound(self, part: Tree) -> Tree:
+        if self._window is None or part.this.name != self._window.name:
+            names = "there are none" if self._window is None else f"the window is {self._window.name!r}"
+            raise with_program_line(SqlError(f"{part.this.name!r} is no window of these groups", names))
+        call = exp.Anonymous(this=f"{self._window.kind.value}_{part.args['part']}", expressions=[])
+        return exp.Alias(this=call, alias=exp.to_identifier(_bound_name(part), quoted=True))
+
+    def _columns(self, bounds: Sequence[Tree]) -> Table:
+        """Return the table of keys, columns of the function, and bounds of the window."""
+        result = exp.Alias(this=self._call, alias=exp.to_identifier(aggregating.RESULT, quoted=True))
+        keys = [tree.this if isinstance(tree, exp.Alias) else tree for tree in self._keys]
+        groups = [*keys, *([] if self._window is None else [self._window.tree()])]
+        clauses = {"group": exp.Group(expressions=groups)} if groups else {}
+        rows = select_from(self._table, [*self._keys, result, *bounds], **clauses)
+        plan, place = plan_of(rows), len(self._keys)
+        if self._gives_rows:
+            return with_plan(rows, aggregating.unnested(plan, place, self._names))
+        others = [column_tree(name) for name in plan.names if name != aggregating.RESULT]
+        columns = aggregating.result_columns(plan, place, self._names)
+        return select_from(rows, [*others[:place], *columns, *others[place:]])
+
+    def _selected(self, rows: Table, fields: Sequence[Expression[Any] | str]) -> Table:
+        trees = [tree.transform(lambda node: column_tree(_bound_name(node)) if isinstance(node, WindowPart) else node)
+                 for tree in select_list(rows, fields)]  # fmt: skip
+        return select_from(rows, trees)
+
+
+def _bound_name(part: Tree) -> str:
+    """Return the name of the column of a bound of a window."""
+    return f"${part.this.name}.{part.args['part']}"
+
+
+class AggregatedTable:
+    """Groups with the columns of an aggregate function, for `select`.
+
+    Args:
+        aggregation: the groups, and the function.
+    """
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._aggregation = aggregation
+
+    def select(self, *fields: Expression[Any] | str) -> Table:
+        """Compute columns of keys and of what the function gives.
+
+        Raises:
+            SqlError: a name is not known, or types do not fit.
+        """
+        return self._aggregation.select(fields)
+
+
+class FlatAggregateTable(AggregatedTable):
+    """Groups with the rows of a table aggregate function, for `select`."""
 
 
 class GroupWindowedTable:
@@ -94,6 +214,27 @@ class WindowGroupedTable:
         trees = [tree.transform(self._part) for tree in select_list(self._table, fields)]
         return select_from(self._table, trees, group=exp.Group(expressions=[*self._keys, call]))
 
+    def aggregate(self, func: Expression[Any] | UserAggregate) -> AggregatedTable:
+        """Aggregate by a function whose fields become columns.
+
+        Args:
+            func: a call of an aggregate function, `.alias(...)` names its columns; or what `udaf` made, which is
+                called with the row, but without the time of the windows.
+        """
+        return AggregatedTable(self._aggregation(func, False))
+
+    def flat_aggregate(self, func: Expression[Any] | UserAggregate) -> FlatAggregateTable:
+        """Return the rows that a table aggregate function gives for each group.
+
+        Args:
+            func: as of `aggregate`; made by `udtaf`.
+        """
+        return FlatAggregateTable(self._aggregation(func, True))
+
+    def _aggregation(self, func: Expression[Any] | UserAggregate, gives_rows: bool) -> Aggregation:
+        keys = [to_expression(key) for key in self._keys]
+        return Aggregation(self._table, keys, func, gives_rows, self._window)
+
     def _part(self, tree: Tree) -> Tree:
         """Return a bound of the window as the function that SQL has for it."""
         if not isinstance(tree, WindowPart) or tree.this.name != self._window.name:
@@ -145,4 +286,7 @@ class OverWindowedTable:
         return self._windows[name].tree(tree.this)
 
 
-__all__ = ["GroupWindowedTable", "GroupedTable", "OverWindowedTable", "WindowGroupedTable"]
+__all__ = [
+    "AggregatedTable", "FlatAggregateTable", "GroupWindowedTable", "GroupedTable", "OverWindowedTable",
+    "WindowGroupedTable",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .expression import Expression
 from .parsing.program_nodes import BoundTable, Flattened
 from .parsing.statements import Tree
 from .plan.logical import Relation, Sort
+from .plan.typed import Function
 from .resolved_schema import ResolvedSchema
 from .table_pipeline import TablePipeline
 from .table_result import TableResult
@@ -30,13 +31,19 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from .grouped_tables import GroupedTable, GroupWindowedTable, OverWindowedTable
+    from .grouped_tables import (
+        AggregatedTable,
+        FlatAggregateTable,
+        GroupedTable,
+        GroupWindowedTable,
+        OverWindowedTable,
+    )
     from .resolved_schema import ResolvedSchema
     from .schema import TableDescriptor
     from .sinks import CsvTableSink
     from .statements.query_runner import QueryRunner
     from .table_pipeline import TablePipeline
-    from .udf import UserTable
+    from .udf import UserAggregate, UserTable
     from .window import GroupWindow, OverWindow
 
 
@@ -359,6 +366,23 @@ class Table:
 
         return GroupedTable(self, fields)
 
+    def aggregate(self, func: Expression[Any] | UserAggregate) -> AggregatedTable:
+        """Aggregate all rows by a function whose fields become columns.
+
+        Args:
+            func: a call of an aggregate function, `.alias(...)` names its columns; or what `udaf` made, which is
+                called with the row.
+        """
+        return self.group_by().aggregate(func)
+
+    def flat_aggregate(self, func: Expression[Any] | UserAggregate) -> FlatAggregateTable:
+        """Return the rows that a table aggregate function gives for all rows.
+
+        Args:
+            func: as of `aggregate`; made by `udtaf`.
+        """
+        return self.group_by().flat_aggregate(func)
+
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Return rows put into windows, for `group_by` with the window's name."""
         from .grouped_tables import GroupWindowedTable  # which imports this module
@@ -502,6 +526,16 @@ def plan_of(table: Table) -> Relation:
     return table._plan
 
 
+def functions_of(table: Table) -> Mapping[str, Function]:
+    """Return the functions of the program that made a table, by their names in capitals."""
+    return table._queries.context.functions
+
+
+def with_plan(table: Table, plan: Relation) -> Table:
+    """Return a table of the same environment with another plan."""
+    return Table(table._queries, plan)
+
+
 def select_from(table: Table, selected: list[Tree], **clauses: Any) -> Table:
     """Return the table that a SELECT from another gives.
 
@@ -529,4 +563,6 @@ def with_program_line(error: SqlError) -> SqlError:
     return error.of_program(call_site())
 
 
-__all__ = ["Table", "plan_of", "select_from", "select_list", "with_program_line"]
+__all__ = [
+    "Table", "functions_of", "plan_of", "select_from", "select_list", "with_plan", "with_program_line",
+]  # fmt: skip

@@ -47,7 +47,7 @@ from .table import Table, plan_of, select_from
 from .table_config import TableConfig
 from .table_result import TableResult
 from .types import DataType, DataTypes
-from .udf import TableFunction, UserFunction, udf, udtf
+from .udf import AggregateFunction, TableAggregateFunction, TableFunction, UserFunction, udaf, udf, udtaf, udtf
 from .user_functions.function_classes import UserDefinedFunction
 
 if TYPE_CHECKING:
@@ -344,7 +344,8 @@ class TableEnvironment(NamedTables, LegacyTables):
 
         Args:
             path: its name; case does not count.
-            function: what `udf` or `udtf` makes, a ScalarFunction, or a function with an annotation of its result.
+            function: what `udf`, `udtf`, `udaf` or `udtaf` makes, a ScalarFunction, an AggregateFunction that says its
+                result type, or a function with an annotation of its result.
 
         Raises:
             InvalidTypesError: its result has no type.
@@ -353,7 +354,7 @@ class TableEnvironment(NamedTables, LegacyTables):
             function = function()
         declared = function
         if not isinstance(function, UserFunction):
-            declared = udtf(function) if isinstance(function, TableFunction) else udf(function)
+            declared = _declaration_of(function)(function)
         name = path.rpartition(".")[2].upper()
         self._context.functions[name] = declared.registered(name)
 
@@ -529,6 +530,14 @@ def _listed(row: Any) -> Iterable[Any]:
     if isinstance(row, dict):
         return list(row.values())
     return row if isinstance(row, (tuple, list, Row)) else (row,)
+
+
+def _declaration_of(function: object) -> Callable[[object], UserFunction]:
+    """Return the call that makes a function of queries of what a program registers."""
+    declarations: list[tuple[type, Callable[[object], UserFunction]]] = [
+        (TableFunction, udtf), (AggregateFunction, udaf), (TableAggregateFunction, udtaf),
+    ]  # fmt: skip
+    return next((declare for kind, declare in declarations if isinstance(function, kind)), udf)
 
 
 __all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -11,23 +11,24 @@ from decimal import Decimal
 from typing import Any
 
 from rayflink.common.errors import InvalidTypesError
+from rayflink.user_types import UserValue
 
 from .errors import SqlError
 from .plan.typed import Expr, Function
 from .types import DataType, DataTypes, Root
+from .user_functions.aggregate_classes import (
+    AggregateFunction,
+    ImperativeAggregateFunction,
+    TableAggregateFunction,
+)
+from .user_functions.aggregate_kernels import AggregateKernel
 from .user_functions.function_classes import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
 from .user_functions.user_kernels import KINDS, RowsKernel, UserKernel, body_of
 
 __all__ = [
-    "FunctionContext",
-    "ScalarFunction",
-    "TableFunction",
-    "UserFunction",
-    "UserScalar",
-    "UserTable",
-    "udf",
-    "udtf",
-]
+    "AggregateFunction", "FunctionContext", "ImperativeAggregateFunction", "ScalarFunction", "TableAggregateFunction",
+    "TableFunction", "UserAggregate", "UserFunction", "UserScalar", "UserTable", "udaf", "udf", "udtaf", "udtf",
+]  # fmt: skip
 
 _ANNOTATED: dict[Any, DataType] = {
     int: DataTypes.BIGINT(),
@@ -43,7 +44,9 @@ _ANNOTATED: dict[Any, DataType] = {
 
 
 class UserFunction:
-    """A function of the user's own, made by `udf` or `udtf`; can be called in Python as before.
+    """A function of the user's own, made by `udf`, `udtf`, `udaf` or `udtaf`.
+
+    It can be called in Python as before, but for an aggregate function.
 
     Args:
         function: a UserDefinedFunction or a callable.
@@ -55,6 +58,7 @@ class UserFunction:
 
     kernel: type[UserKernel] = UserKernel
     gives_rows = False
+    aggregates = False
 
     def __init__(self, function: Any, result_type: DataType, kind: str, name: str, deterministic: bool) -> None:
         self.function, self.result_type, self.kind = function, result_type, kind
@@ -64,10 +68,13 @@ class UserFunction:
         from .expression import Expression  # slow: it loads sqlglot
 
         if any(isinstance(arg, Expression) for arg in args):
-            from .expressions import call  # which imports this module
-
-            return call(self, *args)
+            return self._of_expressions(args)
         return body_of(self.function)(*args)
+
+    def _of_expressions(self, args: Sequence[UserValue]) -> UserValue:
+        from .expressions import call  # which imports this module
+
+        return call(self, *args)
 
     def registered(self, name: str) -> Function:
         """Return the function for queries, under a name."""
@@ -80,7 +87,7 @@ class UserFunction:
 
         kernel = self.kernel(self.function, self.kind, name)
         return Function(name, infer, kernel, "User", is_deterministic=self.deterministic, raises=True,
-                        gives_rows=self.gives_rows)  # fmt: skip
+                        gives_rows=self.gives_rows, aggregates=self.aggregates)  # fmt: skip
 
 
 class UserScalar(UserFunction):
@@ -97,6 +104,36 @@ class UserTable(UserFunction):
     def alias(self, *alias_names: str) -> UserTable:
         """Return the same, with names for its columns where `Table.join_lateral` calls it with the row."""
         renamed = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
+        renamed.names = alias_names
+        return renamed
+
+
+class UserAggregate(UserFunction):
+    """An aggregate function, a value for the rows of a group; or a table aggregate function, an ARRAY of ROW for them.
+
+    Called with expressions it is an aggregate of them.
+    """
+
+    kernel = AggregateKernel
+    aggregates = True
+    names: tuple[str, ...] = ()
+
+    def __init__(self, function: UserValue, result_type: DataType, kind: str, name: str, deterministic: bool) -> None:
+        super().__init__(function, result_type, kind, name, deterministic)
+        self.gives_rows = isinstance(function, TableAggregateFunction)
+
+    def __call__(self, *args: UserValue) -> UserValue:
+        return self._of_expressions(args)
+
+    def of_rows(self, names: Sequence[str]) -> Function:
+        """Return the function for queries that is given a row with these columns; over columns a table of them."""
+        kernel = AggregateKernel(self.function, self.kind, self.name, tuple(names))
+        return Function(self.name, lambda args: self.result_type, kernel, "User", is_deterministic=self.deterministic,
+                        raises=True, gives_rows=self.gives_rows, aggregates=True)  # fmt: skip
+
+    def alias(self, *alias_names: str) -> UserAggregate:
+        """Return the same, with names for its columns where `aggregate` or `flat_aggregate` calls it with the row."""
+        renamed = UserAggregate(self.function, self.result_type, self.kind, self.name, self.deterministic)
         renamed.names = alias_names
         return renamed
 
@@ -182,6 +219,103 @@ def udtf(
     return UserTable(f, DataTypes.ARRAY(_row_type(result_types)), func_type, called, own)
 
 
+def udaf(
+    f: UserValue = None, input_types: UserValue = None, result_type: DataType | str | None = None,
+    accumulator_type: DataType | str | None = None, deterministic: bool | None = None, name: str | None = None,
+    func_type: str = "general",
+) -> UserValue:  # fmt: skip
+    """Return an aggregate function for queries; also a decorator.
+
+    >>> @udaf(result_type=DataTypes.DOUBLE(), func_type="pandas")
+    ... def spread(prices):
+    ...     return prices.max() - prices.min()
+    >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    >>> _ = t_env.get_config().set_string("execution.target", "local")
+    >>> t_env.create_temporary_function("spread", spread)
+    >>> list(t_env.execute_sql("SELECT spread(p) FROM (VALUES (2.5e0), (4e0)) AS t(p)").collect())
+    [<Row(1.5)>]
+
+    Args:
+        f: an AggregateFunction; with a `func_type` other than "general" a function of columns, too.
+        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        result_type: of its values, also as text such as "BIGINT"; None: what `get_result_type` says.
+        accumulator_type: taken for PyFlink's sake: accumulators are pickled as they are.
+        deterministic: None: True, or what the function says.
+        name: None: that of the function.
+        func_type: what it is given: "general": the values of a row, None for NULL; "pandas", "arrow" or "polars":
+            columns with all values of a group, for bounded groups, windows and frames.
+
+    Raises:
+        InvalidTypesError: its result has no type, or it is no aggregate function.
+        ValueError: `func_type` is unknown, or the function says another thing than `deterministic`.
+        SqlError: the package of `func_type` is not installed.
+    """
+    if f is None:
+        return lambda function: udaf(
+            function, input_types, result_type, accumulator_type, deterministic, name, func_type
+        )
+    called, own = _facts(f, name, func_type, deterministic)
+    is_aggregate = isinstance(f, AggregateFunction) or (
+        func_type != "general" and not isinstance(f, UserDefinedFunction)
+    )
+    if not is_aggregate:
+        remedy = "give an instance of an AggregateFunction, or a function of columns with func_type='pandas'"
+        raise InvalidTypesError(f"{called} is not an aggregate function", remedy)
+    kind = _aggregate_type(f, called, result_type)
+    if func_type == "pandas" and kind.root is Root.MAP:
+        remedy = "return an ARRAY of ROW, or write an AggregateFunction"
+        raise InvalidTypesError(f"the result type of function {called} over pandas is {kind}", remedy)
+    return UserAggregate(f, kind, func_type, called, own)
+
+
+def udtaf(
+    f: UserValue = None, input_types: UserValue = None, result_type: DataType | str | None = None,
+    accumulator_type: DataType | str | None = None, deterministic: bool | None = None, name: str | None = None,
+    func_type: str = "general",
+) -> UserValue:  # fmt: skip
+    """Return a table aggregate function for `flat_aggregate`; see TableAggregateFunction for an example.
+
+    Args:
+        f: a TableAggregateFunction.
+        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        result_type: of its rows: a DataTypes.ROW with the names of its columns, or text; another type stands for rows
+            of one column. None: what `get_result_type` says.
+        accumulator_type: taken for PyFlink's sake: accumulators are pickled as they are.
+        deterministic: None: True, or what the function says.
+        name: None: that of the function.
+        func_type: "general", as in PyFlink.
+
+    Raises:
+        InvalidTypesError: its rows have no type, or it is no table aggregate function.
+        ValueError: `func_type` is another, or the function says another thing than `deterministic`.
+    """
+    if func_type != "general":
+        raise ValueError(f"The func_type must be 'general', got {func_type}.")
+    if f is None:
+        return lambda function: udtaf(
+            function, input_types, result_type, accumulator_type, deterministic, name, func_type
+        )
+    called, own = _facts(f, name, func_type, deterministic)
+    if not isinstance(f, TableAggregateFunction):
+        remedy = "give an instance of a TableAggregateFunction"
+        raise InvalidTypesError(f"{called} is not a table aggregate function", remedy)
+    return UserAggregate(f, DataTypes.ARRAY(_row_type(_aggregate_type(f, called, result_type))), func_type, called, own)
+
+
+def _aggregate_type(f: UserValue, name: str, result_type: DataType | str | None) -> DataType:
+    """Return the type of an aggregate function's result."""
+    if result_type is not None:
+        return _typed(result_type)
+    if isinstance(f, ImperativeAggregateFunction) and type(f).get_result_type is not _NO_RESULT_TYPE:
+        return _typed(f.get_result_type())
+    remedy = "pass result_type=DataTypes.BIGINT(), or define get_result_type"
+    raise InvalidTypesError(f"the result type of function {name} is not known", remedy)
+
+
+_NO_RESULT_TYPE = ImperativeAggregateFunction.get_result_type
+
+
 def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None) -> tuple[str, bool]:
     """Name of a function, and whether it is deterministic."""
     if func_type not in KINDS:
@@ -190,7 +324,7 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
         problem = f"a function with func_type {func_type!r} requires {func_type}, which is not installed"
         raise SqlError(problem, f"run `pip install {func_type}` here and on every node, or take func_type 'arrow'")
     if inspect.isclass(f) or not (callable(f) or isinstance(f, UserDefinedFunction)):
-        raise InvalidTypesError(f"{f!r} is not a function", "give a function, or an instance of a ScalarFunction")
+        raise InvalidTypesError(f"{f!r} is not a function", "give a function, or an instance of its class")
     called = str(name or getattr(f, "__name__", type(f).__name__))
     own = f.is_deterministic() if isinstance(f, UserDefinedFunction) else None
     if None not in (own, deterministic) and own is not deterministic:
@@ -238,6 +372,9 @@ def _annotated(function: Any, name: str) -> DataType:
 
 def _arity(function: Any) -> tuple[int, int]:
     """Return the least and the largest number of arguments."""
+    if isinstance(function, ImperativeAggregateFunction):
+        least, most = _arity(function.accumulate)
+        return max(least - 1, 0), max(most - 1, 0)  # without the accumulator
     target = body_of(function)
     try:
         parameters = inspect.signature(target).parameters.values()

@@ -10,7 +10,6 @@ from tests.pyflink.pyflink_examples import (
     TABLE_FOLDER,
     TABLE_GOLDEN,
     TABLE_RECORDED,
-    TABLE_TO_COME,
     TABLE_UNRECORDED,
     Rows,
     example_text,
@@ -47,20 +46,20 @@ def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*TABLE_TO_COME, *TABLE_UNRECORDED])
+@pytest.mark.parametrize("name", [*TABLE_UNRECORDED])
 @pytest.mark.soak
 def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
-    with pytest.raises(AssertionError, match="(?s)SqlError|cannot import name"):
+    with pytest.raises(AssertionError, match="(?s)'function' object has no attribute 'loads'|cannot import name"):
         run_example(name, tmp_path, within=TABLE_FOLDER)
 
 
 @pytest.mark.slow
 def test_these_table_examples_are_the_same_in_pyflink_1_20():
-    examples = (*TABLE_RECORDED, *TABLE_TO_COME)
+    examples = TABLE_RECORDED
     strings = [(example_text(name, version, TABLE_FOLDER) for version in ("1.20.5", "2.3.0")) for name in examples]
     assert [name for name, (old, new) in zip(examples, strings, strict=True) if old != new] == []
 
 
 def test_every_record_belongs_to_a_table_example():
-    known = [name.replace("/", "_") for name in (*TABLE_RECORDED, *TABLE_TO_COME)]
+    known = [name.replace("/", "_") for name in TABLE_RECORDED]
     assert sorted(path.stem for path in TABLE_GOLDEN.iterdir()) == sorted(known)

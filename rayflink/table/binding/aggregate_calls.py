@@ -11,14 +11,16 @@ from rayflink.common.errors import InvalidTypesError
 from ..errors import SqlError
 from ..parsing.program_nodes import OverWindow
 from ..parsing.statements import Tree
-from ..plan.logical import AggregateCall, Attribute, Project, Relation
-from ..plan.typed import Column, Expr, Literal, Place
+from ..plan.aggregate_call import AggregateCall
+from ..plan.logical import Attribute, Project, Relation
+from ..plan.typed import Column, Expr, Function, Literal, Place
 from ..runtime.aggregates.aggregates import AggregateKind, result_type
 from ..types import DataType, DataTypes, Root
 from . import json_aggregates
 from .expressions import AGGREGATES, ExpressionBinder, call, place_of
 from .numbering import numberings_in, parts_of
 from .percentiles import percentile
+from .user_aggregates import arguments_of, ensure_rows_are_wanted, is_user_aggregate, name_of
 
 _SYNONYMS = {"STDDEV": "STDDEV_SAMP", "VARIANCE": "VAR_SAMP", "SUM0": "SUM"}
 """Name of an aggregate function -> the name under which it is computed."""
@@ -36,7 +38,7 @@ def aggregates_in(tree: object) -> list[Tree]:
 
 
 def _is_aggregate(tree: Tree) -> bool:
-    return isinstance(tree, exp.Anonymous) and str(tree.name).upper() in AGGREGATES
+    return is_user_aggregate(tree) or (isinstance(tree, exp.Anonymous) and str(tree.name).upper() in AGGREGATES)
 
 
 def aggregates_of_select(tree: Tree) -> list[Tree]:
@@ -80,6 +82,9 @@ class AggregateInput:
         """
         filter_condition = tree.expression.this if isinstance(tree, exp.Filter) else None
         function = tree.this if isinstance(tree, exp.Filter) else tree
+        if is_user_aggregate(function):
+            ensure_rows_are_wanted(function)
+            return self._user_call(function.this, function.expressions, filter_condition, tree)
         written_name, arguments = str(function.name).upper(), list(function.expressions)
         name = _SYNONYMS.get(written_name, written_name)
         if name in json_aggregates.BRACKETS:
@@ -110,6 +115,24 @@ class AggregateInput:
         condition = self._condition_column(filter_condition, is_not_null, tree)
         columns = tuple(self.column(operand) for operand in operands)
         return AggregateCall(name, columns, kind, condition, is_distinct, options)
+
+    def _user_call(
+        self, function: Function, arguments: list[Tree], filter_condition: Tree | None, tree: Tree
+    ) -> AggregateCall:
+        """Return the call of a function of the user's own."""
+        place, is_distinct = place_of(tree), bool(arguments) and isinstance(arguments[0], exp.Distinct)
+        if is_distinct:
+            arguments = [*arguments[0].expressions, *arguments[1:]]
+        bound = [self._binder.bind(argument) for argument in arguments]
+        column, template = arguments_of(function, bound, is_distinct, place)
+        if is_distinct:
+            _ensure_comparable(function.name, is_distinct, [column], place)
+        kind = function.result(bound)
+        assert isinstance(kind, DataType), kind
+        condition = self._condition_column(filter_condition, None, tree)
+        return AggregateCall(
+            name_of(function), (self.column(column),), kind, condition, is_distinct, template, function
+        )
 
     def _percentile(
         self, arguments: list[Tree], is_distinct: bool, filter_condition: Tree | None, tree: Tree

@@ -300,6 +300,9 @@ class ExpressionBinder:
                 names = [*known_names(), *self._functions, *AGGREGATES]
                 remedy = "see docs/sql-functions.md, or register it with create_temporary_function"
                 raise SqlError(f"there is no function {name}{nearest(name, names)}", remedy, "", place) from None
+        if function.aggregates:
+            remedy = "use aggregates in SELECT and HAVING"
+            raise SqlError(f"{name} is an aggregate function, which is not allowed here", remedy, "", place)
         if function.gives_rows:
             remedy = f"write it in FROM: FROM t, LATERAL TABLE({name}(...)) AS r(a, b)"
             raise SqlError(f"{name} is a table function, which is not allowed here", remedy, "", place)
@@ -318,6 +321,10 @@ class ExpressionBinder:
         return value
 
     def _applied(self, tree: Tree) -> Expr:
+        if tree.this.aggregates:
+            remedy = "use aggregates in SELECT and HAVING"
+            problem = f"{tree.this.name} is an aggregate function, which is not allowed here"
+            raise SqlError(problem, remedy, "", place_of(tree))
         return apply(tree.this, [self.bind(argument) for argument in tree.expressions], place_of(tree))
 
     def _field_at(self, tree: Tree) -> Expr:

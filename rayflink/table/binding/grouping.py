@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from ..errors import SqlError
 from ..parsing.statements import Tree
+from ..plan.aggregate_call import AggregateCall
 from ..plan.groups import GroupAggregate
-from ..plan.logical import AggregateCall, Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
+from ..plan.logical import Attribute, Project, Relation, Schema, TimePart, WindowAggregate, Windowing
 from ..plan.typed import Column, Expr, Literal, Place
 from ..types import DataTypes, Root
 from . import json_aggregates, windows

@@ -111,8 +111,9 @@ def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
         raise SqlError("LATERAL is not followed by a table function", _USAGE, "", place)
     name = str(call.name).upper()
     function = binder.functions.get(name)
-    if function is None or not function.gives_rows:
-        tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items() if function.gives_rows)]
+    if function is None or not function.gives_rows or function.aggregates:
+        tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items()
+                  if function.gives_rows and not function.aggregates)]  # fmt: skip
         problem = f"there is no table function {name}{nearest(name, tables)}"
         remedy = f"the table functions are {', '.join(tables)}; register one with udtf and create_temporary_function"
         raise SqlError(problem, remedy, "", place)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from ..errors import SqlError
+from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..plan.logical import Attribute, Project, Relation, Schema, TimePart
 from ..plan.ranks import Rank
@@ -34,7 +35,7 @@ def parts_of(numbering: Tree) -> list[Tree]:
     function, conditions = numbering.this, []
     if isinstance(function, exp.Filter):
         function, conditions = function.this, [function.expression.this]
-    arguments = list(function.expressions) if isinstance(function, exp.Anonymous) else []
+    arguments = list(function.expressions) if isinstance(function, (exp.Anonymous, Applied)) else []
     return [*(numbering.args.get("partition_by") or ()), *order_keys, *arguments, *conditions]
 
 

@@ -9,8 +9,10 @@ from decimal import Decimal
 from sqlglot import exp
 
 from ..errors import SqlError
+from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
-from ..plan.logical import AggregateCall, Attribute, Relation
+from ..plan.aggregate_call import AggregateCall
+from ..plan.logical import Attribute, Relation
 from ..plan.over import ALL_ROWS, NEIGHBORS, RANKS, UNTIL_ROW, WITHOUT_FRAME, Frame, Length, OverAggregate
 from ..plan.type_rules import common_type
 from ..plan.typed import Expr, Literal, Place
@@ -18,6 +20,7 @@ from ..types import INTEGERS, DataType, DataTypes, Root
 from .aggregate_calls import AggregateInput
 from .expressions import AGGREGATES, ExpressionBinder, cast, place_of
 from .numbering import add_row_numbers, ensure_key, ensure_order, fresh_name, with_columns
+from .user_aggregates import is_user_aggregate
 
 _REFUSED = ("SUM0", "JSON_ARRAYAGG", "JSON_OBJECTAGG")
 _TIMES = (Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.DATE, Root.TIME)
@@ -76,6 +79,8 @@ def _is_numbering(tree: Tree, windows: Sequence[Tree]) -> bool:
 
 def _name_of(tree: Tree) -> str:
     function = tree.this.this if isinstance(tree.this, exp.Filter) else tree.this
+    if isinstance(function, Applied):
+        return str(function.this.name)
     return str(function.name).upper() if isinstance(function, exp.Anonymous) else str(function.sql())
 
 
@@ -140,7 +145,7 @@ def _bound(
     spec: Tree, name: str, by_rows: bool, order: Order, binder: ExpressionBinder, place: Place | None
 ) -> Length | None:  # fmt: skip
     """Return how far behind the row a frame begins or ends; None: with the partition."""
-    bound, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "")
+    bound, side = spec.args.get(name), str(spec.args.get(f"{name}_side") or "").upper()
     if bound == "CURRENT ROW":
         return 0
     if bound == "UNBOUNDED":
@@ -206,7 +211,8 @@ def _call(tree: Tree, input: AggregateInput, binder: ExpressionBinder, frame: Fr
         SqlError: there is no such function, or it does not take these arguments.
     """
     name, place = _name_of(tree), place_of(tree)
-    if name in AGGREGATES and name not in _REFUSED and name not in binder.functions:
+    is_built_in = name in AGGREGATES and name not in _REFUSED and name not in binder.functions
+    if is_built_in or is_user_aggregate(tree.this.this if isinstance(tree.this, exp.Filter) else tree.this):
         call = input.call(tree.this)
         is_nullable = call.name != "COUNT" and (frame.may_be_empty or call.type.is_nullable)
         return replace(call, type=call.type.as_nullable(is_nullable))

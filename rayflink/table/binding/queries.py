@@ -40,6 +40,7 @@ from .numbering import ensure_order, expand_aliases, numberings_in
 from .over import add_over_columns, named_windows
 from .scope import Scope
 from .state_ttl import hinted_ttl, with_side_ttls, with_ttl
+from .user_aggregates import with_user_aggregates
 from .versioned_joins import misplaced_version, tables_with_versions
 
 Lookup = Callable[[Path, Any, Mapping[str, str]], Relation]
@@ -196,6 +197,7 @@ class QueryBinder:
     def _select(self, tree: Tree) -> Relation:
         if not tree.expressions:
             raise SqlError("SELECT has no columns", "write columns or *", "", place_of(tree))
+        tree = with_user_aggregates(tree, self.functions)
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
         relation = with_side_ttls(relation, tree, scope)

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ..errors import SqlError
 from ..functions.row_counts import REPLICATE
+from ..plan.aggregate_call import AggregateCall
 from ..plan.groups import GroupAggregate
-from ..plan.logical import AggregateCall, Attribute, Filter, Project, Relation, Schema, Union, Unnest
+from ..plan.logical import Attribute, Filter, Project, Relation, Schema, Union, Unnest
 from ..plan.typed import Expr, Literal, Place
 from ..types import DataTypes, Root
 from .expressions import apply, call

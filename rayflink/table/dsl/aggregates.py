@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
 
-from ..parsing.program_nodes import OverWindow
+from ..parsing.program_nodes import Applied, OverWindow
 from .expression_text import Operand, Property, T, Written, to_expression, tree_of
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class Aggregates(Written[T]):
             InvalidTypesError: this is no aggregate.
         """
         tree = self._tree
-        if not isinstance(tree, exp.Anonymous) or not tree.expressions:
+        if not isinstance(tree, (exp.Anonymous, Applied)) or not tree.expressions:
             raise InvalidTypesError(
                 f"{self} is not an aggregate", "write distinct after one, as in col('a').count.distinct"
             )
         first, *others = tree.expressions
-        return to_expression(exp.Anonymous(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
+        return to_expression(type(tree)(this=tree.this, expressions=[exp.Distinct(expressions=[first]), *others]))
 
     def over(self, alias: Operand) -> Expression[Any]:
         """Return the aggregate over the rows of an over window."""

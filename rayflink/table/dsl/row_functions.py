@@ -11,7 +11,7 @@ from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..udf import UserFunction, udf
 from ..user_functions.function_classes import FunctionContext, ScalarFunction, UserDefinedFunction
-from ..user_functions.user_kernels import body_of
+from ..user_functions.user_kernels import body_of, frame_of
 from .expression_text import column_tree
 
 
@@ -45,26 +45,12 @@ class OnRow(ScalarFunction):
             row = Row(*args)
             row.set_field_names(self._names)
             return self._fields(call(row))
-        return self._structs(call(self._frame(args)))
+        return self._structs(call(frame_of(self._kind, self._names, args)))
 
     def _fields(self, result: Any) -> Any:
         if not self._results or result is None or isinstance(result, dict):
             return result
         return dict(zip(self._results, result, strict=True))
-
-    def _frame(self, columns: Sequence[Any]) -> Any:
-        named = dict(zip(self._names, columns, strict=True))
-        if self._kind == "pandas":
-            import pandas  # type: ignore[import-untyped]
-
-            return pandas.DataFrame(named)
-        if self._kind == "polars":
-            import polars
-
-            return polars.DataFrame(named)
-        import pyarrow
-
-        return pyarrow.RecordBatch.from_pydict(named)
 
     def _structs(self, result: Any) -> Any:
         """Return a table of results as one column of rows."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ..binding.aggregate_calls import aggregates_in
 from ..errors import SqlError, nearest
-from ..parsing.program_nodes import ColumnChoice, ColumnRange, WindowPart
+from ..parsing.program_nodes import Applied, ColumnChoice, ColumnRange, WindowPart
 from ..parsing.statements import Tree
 from .expression_text import column_tree, tree_of
 
@@ -74,7 +74,7 @@ def named(trees: Sequence[Tree], first: int = 0) -> list[Tree]:
     """
     properties: list[Any] = []
     for tree in trees:
-        for node in tree.find_all(exp.Anonymous, WindowPart, bfs=False):
+        for node in tree.find_all(exp.Anonymous, Applied, WindowPart, bfs=False):
             if (isinstance(node, WindowPart) or aggregates_in(node) == [node]) and node not in properties:
                 properties.append(node)
     items = []

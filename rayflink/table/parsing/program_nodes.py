@@ -20,9 +20,12 @@ class Value(exp.Expression):
 
 
 class Applied(exp.Expression):
-    """A call of a function that has no name in the catalog; `this` is the `Function`."""
+    """A call of a function that has no name in the catalog; `this` is the `Function`.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
+    `gives_rows` is true where rows of a table aggregate function are wanted.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True, "gives_rows": False}
 
 
 class FieldAt(exp.Expression):

@@ -12,10 +12,12 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
+from ..plan.aggregate_call import AggregateCall
 from ..plan.changelog import Change
 from ..plan.groups import GroupAggregate, MiniBatch
 from ..plan.lineage import all_of, groups_of, lineage
-from ..plan.logical import AggregateCall, WindowKind
+from ..plan.logical import WindowKind
+from ..plan.typed import Place
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
 from ..runtime.groups.distinct_values import DistinctValuesOperator
@@ -29,6 +31,7 @@ from ..runtime.groups.group_operators import (
 from ..runtime.groups.group_phases import part_names
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
 from ..types import Root
+from ..user_functions.aggregate_kernels import UserAggregation, kernel_of
 from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl, row_type
 
 _NO_WINDOWS = WindowSpec(WindowKind.TUMBLE, size_ms=1, is_event_time=False)
@@ -41,7 +44,7 @@ def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
     """Translate the calls of a plan to aggregates of the runtime."""
     return tuple(
         Aggregate(
-            AggregateKind(call.name),
+            AggregateKind.USER if call.function is not None else AggregateKind(call.name),
             call.arguments[0] if call.arguments else None,
             call.type,
             call.filter,
@@ -53,6 +56,8 @@ def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
 
 
 def _options(call: AggregateCall) -> dict[str, Any]:
+    if call.function is not None:
+        return {"user": UserAggregation(kernel_of(call.function), call.options, call.type)}
     if call.name == AggregateKind.PERCENTILE.value:
         return {"percentages": call.options}
     return {"separator": str(call.options[0])} if call.options else {}
@@ -78,6 +83,7 @@ def translate_group_aggregate(translation: Translation, plan: GroupAggregate) ->
 
 def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> StreamBuilder:
     """Change the results of groups with each row of a stream, or with each mini-batch."""
+    ensure_keeps_no_columns(plan.calls, "GROUP BY over a stream without a window", plan.place)
     ttl_ms = translation.ttl_ms(plan)
     changes, limits = translation.changes(plan.input), mini_batch_limits(translation)
     retracts = bool(changes & (Change.UPDATE | Change.DELETE))
@@ -113,6 +119,19 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
     return step.set_description(line_with_ttl(line, ttl_ms))
 
 
+def ensure_keeps_no_columns(calls: Sequence[AggregateCall], described: str, place: Place | None) -> None:
+    """Check that no function is called with all values of a group that has no end.
+
+    Raises:
+        SqlError: one is.
+    """
+    for call in calls:
+        if call.function is not None and (kernel := kernel_of(call.function)).takes_columns:
+            problem = f"{call.name} is given columns of {kernel.kind} with all rows, which {described} never has"
+            remedy = "write an AggregateFunction, aggregate windows or bounded frames, or run it in batch mode"
+            raise SqlError(problem, remedy, "", place)
+
+
 def _ensure_values_can_be_taken_back(plan: GroupAggregate) -> None:
     """Check that values which are stored one by one can be found again.
 
@@ -120,6 +139,10 @@ def _ensure_values_can_be_taken_back(plan: GroupAggregate) -> None:
         SqlError: they cannot be compared.
     """
     for call in plan.calls:
+        if call.function is not None and not kernel_of(call.function).retracts:
+            problem = f"{call.name} has no method retract, and its input has rows that are taken back"
+            remedy = "write retract(accumulator, *args), which undoes accumulate, or give it rows that only come"
+            raise SqlError(problem, remedy, "", plan.place)
         kinds = [plan.input.schema[argument].type for argument in call.arguments]
         if call.name in _STORED_ONE_BY_ONE and any(kind.items or kind.root is Root.ROW for kind in kinds):
             problem = f"{call.name} of {kinds[0]} over rows that may be taken back: its values cannot be compared"
@@ -169,4 +192,7 @@ def _find_distinct_values(
     return rows
 
 
-__all__ = ["aggregates_of", "mini_batch_limits", "translate_group_aggregate", "translate_stream_groups"]
+__all__ = [
+    "aggregates_of", "ensure_keeps_no_columns", "mini_batch_limits", "translate_group_aggregate",
+    "translate_stream_groups",
+]  # fmt: skip

@@ -11,8 +11,8 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
+from ..plan.aggregate_call import AggregateCall
 from ..plan.lineage import all_of, lineage, over_of, rows_of
-from ..plan.logical import AggregateCall
 from ..plan.over import OF_WHOLE_PARTITIONS, UNTIL_ROW, Frame, OverAggregate
 from ..plan.ranks import Rank
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
@@ -22,7 +22,7 @@ from ..runtime.over.bounded_over import bounded_over
 from ..runtime.over.over_operator import OverOperator
 from ..runtime.over.over_spec import OverSpec, RowFunction
 from ..types import DataTypes
-from .physical_groups import aggregates_of
+from .physical_groups import aggregates_of, ensure_keeps_no_columns
 from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 _IN_BATCH = "run the query in batch mode: EnvironmentSettings.in_batch_mode()"
@@ -84,7 +84,7 @@ def is_by_time(plan: Rank | OverAggregate) -> bool:
 
 
 def _function(call: AggregateCall) -> Aggregate | RowFunction:
-    if call.name in [kind.value for kind in AggregateKind]:
+    if call.function is not None or call.name in [kind.value for kind in AggregateKind]:
         [aggregate] = aggregates_of([call])
         return aggregate
     columns = (*call.arguments, None, None)
@@ -139,6 +139,8 @@ def _ensure_stream_has_results(plan: OverAggregate) -> None:
         if call.name == "NTH_VALUE" and plan.frame.first is None:
             remedy = f"bound the frame, as in ROWS BETWEEN 9 PRECEDING AND CURRENT ROW, or {_IN_BATCH}"
             raise SqlError("NTH_VALUE of all rows of a stream", remedy, "", place)
+    if plan.frame.first is None:
+        ensure_keeps_no_columns(plan.calls, "OVER of all rows of a stream", place)
     _ensure_frame_is_before(plan.frame, plan)
 
 

@@ -60,7 +60,7 @@ def translate_unnest(translation: Translation, plan: Unnest) -> StreamBuilder:
     is_multiset = plan.collection.type.root is Root.MULTISET
     factory = Factory(
         UnnestOperator, plan.collection, plan.row_columns, plan.is_left, is_multiset, plan.has_ordinality,
-        arrow_schema(plan.schema), translation.session,
+        arrow_schema(plan.schema), translation.session, plan.without_updates,
     )  # fmt: skip
     return _add_operator(translation, plan, plan.input, "Correlate", factory)
 

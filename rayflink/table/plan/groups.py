@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .aggregate_call import AggregateCall
 from .changelog import Change, changes_of
-from .logical import AggregateCall, Relation
+from .logical import Relation
 
 _ORDERED = {"FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG", "COLLECT", "PERCENTILE"}
 """Aggregates to which the order of rows makes a difference, or that store all values."""
@@ -103,7 +104,7 @@ class GroupAggregate(Relation):
         so far there may be none left, but some whose value counts: a group must not go then, and so rows must stay.
         """
         is_in_order = len(self.distinct_arguments) == 1 or not self._retracts
-        return bool(self.distinct_arguments) and is_in_order and not any(call.name in _ORDERED for call in self.calls)
+        return bool(self.distinct_arguments) and is_in_order and not any(map(_is_ordered, self.calls))
 
     @property
     def _retracts(self) -> bool:
@@ -121,6 +122,11 @@ class GroupAggregate(Relation):
         grouped = f"groupBy=[{', '.join(keys)}], " if keys else ""
         hint = "" if self.ttl is None else f", stateTtlHints=[[[STATE_TTL options:{{{'='.join(self.ttl)}}}]]]"
         return f"GroupAggregate({grouped}select=[{', '.join(shown)}]{hint})"
+
+
+def _is_ordered(call: AggregateCall) -> bool:
+    """Return whether the order of rows makes a difference to an aggregate, or may do so."""
+    return call.function is not None or call.name in _ORDERED
 
 
 __all__ = ["GroupAggregate", "MiniBatch"]

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from ..types import DataType
+from .aggregate_call import AggregateCall
 from .changelog import Change
 from .conflicts import OnConflict
 from .typed import Call, Column, Expr, Literal, Place
@@ -377,12 +378,14 @@ class Unnest(_OnOne, _OfEachRow):
         collection: an array, a map or a multiset; fields of elements that are rows are parts.
         row_columns: numbers of columns of the input.
         is_left: a row without elements stands beside nulls.
+        without_updates: elements come and go, and are no updates of each other: those of table aggregate functions.
     """
 
     collection: Expr
     row_columns: tuple[int, ...]
     is_left: bool = False
     has_ordinality: bool = False
+    without_updates: bool = False
 
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
@@ -391,38 +394,16 @@ class Unnest(_OnOne, _OfEachRow):
     def requires_update_before(self, is_wanted: bool) -> bool:
         return True  # another row may have other elements
 
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        updates = Change.INSERT | Change.DELETE
+        return updates if self.without_updates and inputs[0] & Change.UPDATE else inputs[0]
+
     def explain_line(self) -> str:
         call = self.collection
         is_function = isinstance(call, Call) and call.function.gives_rows
         invoked = f"table({call})" if is_function else f"UNNEST({call})"
         parts = [f"invocation=[{invoked}]", f"select=[{', '.join(self.names)}]"]
         return f"Correlate({', '.join(parts)}, joinType=[{'LEFT' if self.is_left else 'INNER'}])"
-
-
-@dataclass(frozen=True)
-class AggregateCall:
-    """An aggregate function of columns.
-
-    Args:
-        name: in capitals.
-        arguments: numbers of columns.
-        filter: number of a column of truth values: only rows where it is true count.
-        distinct: each value once.
-        options: constants, such as a separator.
-    """
-
-    name: str
-    arguments: tuple[int, ...]
-    type: DataType
-    filter: int | None = None
-    distinct: bool = False
-    options: tuple[Any, ...] = ()
-
-    def describe(self, names: Sequence[str]) -> str:
-        """Return the call as EXPLAIN shows it."""
-        arguments = ", ".join(names[index] for index in self.arguments) or "*"
-        filtered = f" FILTER {names[self.filter]}" if self.filter is not None else ""
-        return f"{self.name}({'DISTINCT ' if self.distinct else ''}{arguments}){filtered}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
-from .logical import AggregateCall, Relation, order_text
+from .aggregate_call import AggregateCall
+from .logical import Relation, order_text
 
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 """Functions of the place of a row among those of its partition."""

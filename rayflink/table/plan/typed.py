@@ -242,6 +242,7 @@ class Function:
         lazily: evaluates the call instead of `kernel`, if not every argument is evaluated for all rows, as in CASE.
         by_options: returns the type of the result instead of `infer`, if it depends on the call's options.
         gives_rows: whether it is a table function, whose result is an ARRAY of ROW.
+        aggregates: whether it is an aggregate function of the user's own; its kernel is then an `AggregateKernel`.
     """
 
     name: str
@@ -260,6 +261,7 @@ class Function:
         default=None, compare=False, repr=False
     )
     gives_rows: bool = field(default=False, compare=False, repr=False)
+    aggregates: bool = field(default=False, compare=False, repr=False)
 
     def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
         """Return the type of a call's result, or a description of the arguments that are wanted instead."""

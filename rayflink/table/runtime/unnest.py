@@ -11,6 +11,7 @@ from pyarrow import types
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.common.records.row_kinds import kinds_of, with_kinds
+from rayflink.common.types import RowKind
 from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.user_function import UserCode
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 65_536
 """Rows that are given together at most."""
+_AS_COMING_AND_GOING: NDArray[np.int8] = np.array(
+    [(RowKind.INSERT if kind in (RowKind.INSERT, RowKind.UPDATE_AFTER) else RowKind.DELETE).value for kind in RowKind],
+    dtype=np.int8,
+)
+"""The kind of an element for each kind of a row."""
 
 
 class UnnestOperator(Operator):
@@ -35,14 +41,16 @@ class UnnestOperator(Operator):
         has_ordinality: the last column is the number of the element, from 1.
         schema: of the result.
         session: what evaluation depends on in addition to rows.
+        without_updates: elements of a row before an update are removed, and those behind it come.
     """
 
     def __init__(
         self, collection: Expr, columns: Sequence[int], is_left: bool, is_multiset: bool, has_ordinality: bool,
-        schema: pa.Schema, session: Session,
+        schema: pa.Schema, session: Session, without_updates: bool = False,
     ) -> None:  # fmt: skip
         self._collection, self._columns, self._schema, self._session = collection, tuple(columns), schema, session
         self._is_left, self._is_multiset, self._has_ordinality = is_left, is_multiset, has_ordinality
+        self._without_updates = without_updates
         self._functions = OwnFunctions([collection])
 
     def setup(self, ctx: OperatorContext) -> None:
@@ -69,6 +77,8 @@ class UnnestOperator(Operator):
         stops = np.cumsum(counts)
         total = int(stops[-1])
         kinds = kinds_of(data)
+        if kinds is not None and self._without_updates:
+            kinds = _AS_COMING_AND_GOING[kinds]
         columns = [data.column(index) for index in self._columns]
         for start in range(0, total, MOST_ROWS):
             numbers = np.arange(start, min(start + MOST_ROWS, total))

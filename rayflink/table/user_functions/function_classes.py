@@ -57,7 +57,7 @@ class FunctionContext:
         return self._context.get_attempt_number()
 
 
-class UserDefinedFunction(ABC):
+class UserDefinedFunction(ABC):  # noqa: B024
     """A function that is opened before the first row and closed after the last."""
 
     def open(self, function_context: FunctionContext) -> None:  # noqa: B027
@@ -69,10 +69,6 @@ class UserDefinedFunction(ABC):
     def is_deterministic(self) -> bool:
         """Return whether it gives the same for the same arguments."""
         return True
-
-    @abstractmethod
-    def eval(self, *args: Any) -> Any:
-        """Compute the result for the values of a row, or for columns."""
 
 
 class ScalarFunction(UserDefinedFunction):

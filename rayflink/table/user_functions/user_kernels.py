@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.errors import shorten
 from rayflink.common.records.arrow_values import shape_of
 from rayflink.common.types import Row
+from rayflink.user_types import UserValue
 
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
 from ..types import DataType
-from .function_classes import FunctionContext, UserDefinedFunction
+from .function_classes import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,8 +25,8 @@ ROW_NUMBER = "row"
 
 
 def body_of(function: Any) -> Callable[..., Any]:
-    """Return the callable: `eval` of a UserDefinedFunction, else the callable itself."""
-    body: Callable[..., Any] = function.eval if isinstance(function, UserDefinedFunction) else function
+    """Return the callable: `eval` of a ScalarFunction or TableFunction, else the callable itself."""
+    body: Callable[..., Any] = function.eval if isinstance(function, (ScalarFunction, TableFunction)) else function
     return body
 
 
@@ -59,6 +60,14 @@ class UserKernel:
         """Close it."""
         if isinstance(self._function, UserDefinedFunction):
             self._function.close()
+
+    def column_of(self, values: list[UserValue], kind: DataType) -> pyarrow.Array:
+        """Return the function's results as a column.
+
+        Raises:
+            RowError: one of them is of another type.
+        """
+        return self._column(values, kind, self._name)
 
     def __call__(self, arguments: Arguments) -> Values:
         import pyarrow
@@ -95,9 +104,7 @@ class UserKernel:
 
     def _of_columns(self, arguments: Arguments) -> Any:
         """Call the function with columns."""
-        form: Any = {"pandas": lambda column: column.to_pandas(), "polars": _to_polars, "arrow": lambda column: column}[
-            self._kind
-        ]
+        form = column_form(self._kind)
         columns = [form(_column(values, arguments.rows)) for values in arguments.values]
         try:
             return self._call(*columns)
@@ -107,7 +114,7 @@ class UserKernel:
 
     def _by_row(self, arguments: Arguments, convert: Callable[[Any], Any]) -> list[Any]:
         """Call the function for each row."""
-        columns = [_python(_column(values, arguments.rows)) for values in arguments.values]
+        columns = [python_values(_column(values, arguments.rows)) for values in arguments.values]
         rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * arguments.rows
         left, call = iter(rows), self._call
         try:
@@ -168,16 +175,16 @@ class RowsKernel(UserKernel):
         import numpy
         import pyarrow
 
-        lists = self._by_row(arguments, _rows_of)
+        lists = self._by_row(arguments, rows_of_call)
         offsets = numpy.zeros(len(lists) + 1, numpy.int32)
-        numpy.cumsum([len(rows_of_call) for rows_of_call in lists], out=offsets[1:])
-        rows = [row for rows_of_call in lists for row in rows_of_call]
+        numpy.cumsum([len(part) for part in lists], out=offsets[1:])
+        rows = [row for part in lists for row in part]
         width = len(kind.fields)
-        values = [_values(row, width, self._name) for row in rows]
+        values = [values_of_row(row, width, self._name) for row in rows]
         columns = list(zip(*values, strict=True)) if values else [()] * width
         arrays = [
-            self._column(list(rows_of_call), field.type, self._name)
-            for rows_of_call, field in zip(columns, kind.fields, strict=True)
+            self._column(list(column), field.type, self._name)
+            for column, field in zip(columns, kind.fields, strict=True)
         ]
         return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(arrays, kind))
 
@@ -213,7 +220,7 @@ def _struct(columns: Sequence[pyarrow.Array], kind: DataType) -> pyarrow.Array:
     return pyarrow.StructArray.from_arrays(columns, fields=list(kind.to_arrow()))
 
 
-def _rows_of(result: Any) -> list[Any]:
+def rows_of_call(result: Any) -> list[Any]:
     """Return the rows that a call gave: none, a list or what yields, or one.
 
     Source: apache/flink, pyflink fn_execution table_function: normalize_table_function_result.
@@ -223,13 +230,13 @@ def _rows_of(result: Any) -> list[Any]:
     return list(result) if isinstance(result, (list, range)) or hasattr(result, "__next__") else [result]
 
 
-def _values(row: Any, width: int, name: str) -> Sequence[Any]:
+def values_of_row(row: Any, width: int, name: str) -> Sequence[Any]:
     """Return the values of a row that a table function gave.
 
     Raises:
         RowError: there are more or fewer.
     """
-    values: Sequence[Any] = row._values if isinstance(row, Row) else row if isinstance(row, (tuple, list)) else (row,)
+    values: Sequence[Any] = tuple(row) if isinstance(row, Row) else row if isinstance(row, (tuple, list)) else (row,)
     if len(values) == width:
         return values
     if width == 1:
@@ -257,17 +264,44 @@ def _column(values: Values, rows: int) -> pyarrow.Array:
     return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
 
 
+def column_form(kind: str) -> Callable[[pyarrow.Array], UserValue]:
+    """Return the conversion of columns to those of a kind: pandas, Arrow or polars."""
+    forms: dict[str, Callable[[pyarrow.Array], UserValue]] = {
+        "pandas": lambda column: column.to_pandas(), "polars": _to_polars, "arrow": lambda column: column,
+    }  # fmt: skip
+    return forms[kind]
+
+
+def frame_of(kind: str, names: Sequence[str], columns: Sequence[UserValue]) -> UserValue:
+    """Return columns as a table of a kind: pandas, Arrow or polars."""
+    named = dict(zip(names, columns, strict=True))
+    if kind == "pandas":
+        import pandas  # type: ignore[import-untyped]
+
+        return pandas.DataFrame(named)
+    if kind == "polars":
+        import polars
+
+        return polars.DataFrame(named)
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_pydict(named)
+
+
 def _to_polars(column: pyarrow.Array) -> Any:
     import polars
 
     return polars.Series(column)
 
 
-def _python(column: pyarrow.Array) -> list[Any]:
+def python_values(column: pyarrow.Array) -> list[Any]:
     """Convert values for functions: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
     shape = shape_of(column.type, shortens_floats=False)
     values: list[Any] = column.to_pylist()
     return values if shape is None else [None if value is None else shape(value) for value in values]
 
 
-__all__ = ["KINDS", "RowsKernel", "UserKernel", "body_of"]
+__all__ = [
+    "KINDS", "RowsKernel", "UserKernel", "body_of", "column_form", "frame_of", "python_values", "rows_of_call",
+    "values_of_row",
+]  # fmt: skip

@@ -23,10 +23,10 @@ from dataclasses import replace
 
 from rayflink.common.errors import assert_never
 
+from ...plan.aggregate_call import AggregateCall
 from ...plan.groups import GroupAggregate
 from ...plan.joins import Join, KeyedJoin
 from ...plan.logical import (
-    AggregateCall,
     Filter,
     Project,
     Relation,

@@ -48,8 +48,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...functions.hash_code import has_hash
+from ...plan.aggregate_call import AggregateCall
 from ...plan.logical import (
-    AggregateCall,
     Attribute,
     PartialFinal,
     Project,

@@ -31,6 +31,7 @@ from .accumulators import (
 from .aggregates import MOMENTS, Aggregate, AggregateKind
 from .percentiles import Weighted, as_arrays, percentiles
 from .reductions import to_arrow, to_numpy
+from .user_accumulators import UserAccumulator, user_results
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +47,8 @@ def accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumulator, 
         has_arrival: whether rows carry the number of their arrival, for partial rows that may be merged in any order.
     """
     if aggregate.distinct and aggregate.kind not in _NEVER_DISTINCT:
-        distinct = DistinctWithNulls if aggregate.kind is AggregateKind.ARRAY_AGG else Distinct
+        keeps_nulls = aggregate.kind in (AggregateKind.ARRAY_AGG, AggregateKind.USER)
+        distinct = DistinctWithNulls if keeps_nulls else Distinct
         return (distinct(aggregate.argument, aggregate.filter, has_arrival),)
     return _plain_accumulators(aggregate, has_arrival)
 
@@ -65,6 +67,10 @@ def _plain_accumulators(aggregate: Aggregate, has_arrival: bool) -> tuple[Accumu
         return (Earliest(argument, filter_, has_arrival, kind is AggregateKind.LAST_VALUE),)
     if kind in MOMENTS:
         return (Moments(argument, filter_),)
+    if aggregate.user is not None and aggregate.user.kernel.merges:
+        return (UserAccumulator(argument, filter_, has_arrival, aggregate.user),)
+    if kind is AggregateKind.USER:
+        return (ListedWithNulls(argument, filter_, has_arrival),)
     if kind is AggregateKind.PERCENTILE:
         return (Weighted(argument, filter_),)
     if kind is AggregateKind.ARRAY_AGG:
@@ -103,6 +109,8 @@ def _without_arrival(values: pa.Array) -> pa.Array:
 
 def _result(aggregate: Aggregate, columns: list[list[pa.Array]]) -> pa.Array:
     kind, first = aggregate.kind, columns[0]
+    if aggregate.user is not None:
+        return user_results(aggregate.user, first[0])
     if kind is AggregateKind.AVG:
         return _averages(first[0], columns[1][0], aggregate.result.to_arrow())
     if kind in MOMENTS:

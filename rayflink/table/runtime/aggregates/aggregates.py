@@ -9,6 +9,7 @@ from rayflink.common.errors import InvalidTypesError
 
 from ...plan.type_rules import TEXT
 from ...types import MOST_DIGITS, DataType, DataTypes, Root
+from ...user_functions.aggregate_kernels import UserAggregation
 
 _LEAST_SCALE = 6
 
@@ -31,6 +32,8 @@ class AggregateKind(Enum):
     LISTAGG = "LISTAGG"
     ARRAY_AGG = "ARRAY_AGG"
     PERCENTILE = "PERCENTILE"
+    USER = ".user"
+    """A function of the user's own."""
 
 
 MOMENTS = (AggregateKind.VAR_POP, AggregateKind.VAR_SAMP, AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP)
@@ -41,7 +44,7 @@ _SELECTING = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.FIRST_VALUE, A
 
 @dataclass(frozen=True)
 class Aggregate:
-    """An aggregate function over a column; nulls are left out, but of ARRAY_AGG.
+    """An aggregate function over a column; nulls are left out, but of ARRAY_AGG and of the user's functions.
 
     Args:
         kind: the function.
@@ -51,6 +54,7 @@ class Aggregate:
         distinct: equal values count once.
         separator: of LISTAGG.
         percentages: of PERCENTILE, within [0, 1]; an array of them gives an array.
+        user: the call of a function of the user's own.
     """
 
     kind: AggregateKind
@@ -60,6 +64,7 @@ class Aggregate:
     distinct: bool = False
     separator: str = ","
     percentages: tuple[float, ...] = ()
+    user: UserAggregation | None = None
 
 
 def result_type(kind: AggregateKind, argument: DataType | None = None, is_filtered: bool = False) -> DataType:

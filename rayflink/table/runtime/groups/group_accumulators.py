@@ -25,6 +25,7 @@ from .present_values import (
 )
 from .running_choices import RunningEarliest, RunningExtreme
 from .running_sums import GroupRows, RunningCount, RunningMoments, RunningSum, RunningValue, Stepwise
+from .running_user_aggregates import RunningUserAggregate, RunningUserColumns
 from .segments import Segments
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def _accumulator(aggregate: Aggregate, retracts: bool) -> RunningValue:
         extreme = PresentExtreme if retracts else RunningExtreme
         return extreme(argument, filter_, False, retracts, kind is AggregateKind.MAX)
     distinct = aggregate.distinct
+    if aggregate.user is not None:
+        running = RunningUserColumns if aggregate.user.kernel.takes_columns else RunningUserAggregate
+        return running(argument, filter_, distinct, retracts, aggregate.user)
     if kind in (AggregateKind.FIRST_VALUE, AggregateKind.LAST_VALUE):
         earliest = PresentEarliest if retracts else RunningEarliest
         return earliest(argument, filter_, distinct and retracts, retracts, kind is AggregateKind.LAST_VALUE)
@@ -151,7 +155,8 @@ class GroupAccumulators:
         return self._results(shown)
 
     def _results(self, shown: dict[RunningValue, Columns]) -> Columns:
-        return [result(aggregate, parts := accumulators(aggregate, False), _by_parts(shown[slot], len(parts)))
+        return [shown[slot][0] if aggregate.user is not None
+                else result(aggregate, parts := accumulators(aggregate, False), _by_parts(shown[slot], len(parts)))
                 for aggregate, slot in self._aggregates]  # fmt: skip
 
 

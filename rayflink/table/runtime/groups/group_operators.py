@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Element
+from rayflink.operators.base import OperatorContext
 
 from ...plan.groups import MiniBatch
+from ..aggregates.own_aggregates import OwnAggregates
 from .group_changes import GroupChanges, GroupSpec
 from .group_phases import GroupParts, MergedGroups
 from .mini_batch import MiniBatchOperator
@@ -26,7 +28,18 @@ class StreamGroupOperator(TableOperator):
 
     def __init__(self, spec: GroupSpec, schema: pa.Schema, is_folded: bool = False) -> None:
         self._changes = GroupChanges(spec, schema, is_folded)
+        self._functions = OwnAggregates(spec.aggregates)
         super().__init__(self._changes.state)
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._functions.open_in(ctx)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._functions.close()
 
     def add(self, rows: pa.RecordBatch) -> Iterator[Element]:
         for changes in self._changes.add(rows):

@@ -17,6 +17,7 @@ from pyarrow import types
 
 from ...plan.over import Frame, Length
 from ..aggregates.aggregates import Aggregate
+from ..aggregates.own_aggregates import OwnAggregates
 from ..aggregates.reductions import to_arrow, to_numpy
 from ..keyed_state.frame_memory import FrameMemory
 from ..keyed_state.frame_snapshots import one_batch
@@ -231,7 +232,7 @@ def bounded_over(spec: OverSpec, schema: pa.Schema) -> BoundedOperator:
         spec: the functions.
         schema: of the result: the columns that come in, then the results.
     """
-    return BoundedOperator(OverRows(spec, schema))
+    return BoundedOperator(OverRows(spec, schema), OwnAggregates(spec.functions))
 
 
 __all__ = ["OverRows", "Places", "bounded_over", "distances_of"]

@@ -25,6 +25,7 @@ from rayflink.operators.capabilities import ProcessingTimers
 from rayflink.state.keys.key_columns import hash_columns
 
 from ..aggregates.aggregates import Aggregate
+from ..aggregates.own_aggregates import OwnAggregates
 from ..aggregates.partial_aggregates import concatenated
 from ..groups.group_accumulators import GroupAccumulators
 from ..groups.segments import Segments, first_of_runs
@@ -128,6 +129,7 @@ class OverOperator(KeyedTableOperator, ProcessingTimers):
     def __init__(self, spec: OverSpec, fields: Sequence[pa.Field], schema: pa.Schema) -> None:
         self._spec, self._fields, self._schema = spec, list(fields), schema
         self._functions = RunningFunctions(spec) if spec.functions else None
+        self._user = OwnAggregates(spec.functions)
         frame = spec.frame
         self._reach_ms = frame.reach_ms
         """How far before a row its frame begins, where that is a length in time; then state expires by that time."""
@@ -153,6 +155,7 @@ class OverOperator(KeyedTableOperator, ProcessingTimers):
         self._late = None if ctx.metrics is None else ctx.metrics.counter(NUM_LATE_RECORDS_DROPPED)
         self._memory = FrameMemory(ctx)
         self._waiting.open(self._memory)
+        self._user.open_in(ctx)
 
     @property
     def stored(self) -> StoredTables:
@@ -182,6 +185,7 @@ class OverOperator(KeyedTableOperator, ProcessingTimers):
         self._memory.release()
         if self._state is not None:
             self._state.close()
+        self._user.close()
 
     # rows and time
 

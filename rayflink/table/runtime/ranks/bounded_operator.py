@@ -10,6 +10,7 @@ import pyarrow as pa
 from rayflink.common.records.batches import MAX_TIMESTAMP, ArrowBatch, Batch, Element, Watermark
 from rayflink.operators.base import Operator, OperatorSnapshot
 
+from ..aggregates.own_aggregates import OwnAggregates
 from ..keyed_state.frame_memory import FrameMemory
 
 
@@ -36,15 +37,17 @@ class BoundedOperator(Operator):
 
     Args:
         rows: stores the rows, and computes the results.
+        functions: the user's own, which `rows` calls.
     """
 
-    def __init__(self, rows: BoundedRows) -> None:
-        self._rows = rows
+    def __init__(self, rows: BoundedRows, functions: OwnAggregates | None = None) -> None:
+        self._rows, self._functions = rows, functions or OwnAggregates(())
         self._memory: FrameMemory | None = None
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._memory = FrameMemory(self.ctx)
         self._rows.open(self._memory)
+        self._functions.open_in(self.ctx)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
@@ -62,6 +65,7 @@ class BoundedOperator(Operator):
     def close(self) -> None:
         if self._memory is not None:
             self._memory.release()
+        self._functions.close()
 
 
 __all__ = ["BoundedOperator", "BoundedRows"]

@@ -12,6 +12,7 @@ from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.operators.base import Operator, OperatorSnapshot
 
 from ..aggregates.grouping import Groups, grouped
+from ..aggregates.own_aggregates import OwnAggregates
 from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.window_spec import WindowAggregation
 from ..keyed_state.frame_memory import Columns, FrameMemory
@@ -46,7 +47,8 @@ class GroupReduction:
 
 def local_group_aggregate(aggregation: WindowAggregation) -> LocalPhaseOperator:
     """Return the first phase: it makes a partial row for each key of the rows at hand."""
-    return LocalPhaseOperator(aggregation.input, GroupReduction(aggregation))
+    functions = OwnAggregates(aggregation.aggregates)
+    return LocalPhaseOperator(aggregation.input, GroupReduction(aggregation), functions)
 
 
 class GroupAggregateOperator(Operator):
@@ -63,11 +65,13 @@ class GroupAggregateOperator(Operator):
         self._partials, self._schema = PartialAggregates(aggregation), schema
         self._input = pa.schema([field.type.to_arrow_field(field.name) for field in aggregation.input.fields])
         self._store = SliceStore(self._partials, False)
+        self._functions = OwnAggregates(aggregation.aggregates)
         self._memory: FrameMemory | None = None
 
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._memory = FrameMemory(self.ctx)
         self._store.open(self._memory)
+        self._functions.open_in(self.ctx)
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; partial rows are columns"
@@ -93,6 +97,7 @@ class GroupAggregateOperator(Operator):
     def close(self) -> None:
         if self._memory is not None:
             self._memory.release()
+        self._functions.close()
 
 
 __all__ = ["GroupAggregateOperator", "GroupReduction", "local_group_aggregate"]

@@ -12,10 +12,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from rayflink.common.records.batches import ArrowBatch, Batch, Element, Watermark, WatermarkStatus
-from rayflink.operators.base import Operator
+from rayflink.operators.base import Operator, OperatorContext
 from rayflink.operators.capabilities import EventHandler, PreBarrier
 
 from ...types import DataType
+from ..aggregates.own_aggregates import OwnAggregates
 from ..keyed_state.frame_snapshots import one_batch
 from .input_rows import rows_in
 
@@ -41,12 +42,20 @@ class LocalPhaseOperator(Operator, EventHandler, PreBarrier):
     Args:
         input: type of the rows that come in.
         reduction: makes partial rows.
+        functions: the user's own, which `reduction` calls.
     """
 
-    def __init__(self, input: DataType, reduction: Reduction) -> None:
-        self._input, self._reduction = input, reduction
+    def __init__(self, input: DataType, reduction: Reduction, functions: OwnAggregates | None = None) -> None:
+        self._input, self._reduction, self._functions = input, reduction, functions or OwnAggregates(())
         self._buffered: list[pa.RecordBatch] = []
         self._buffered_rows = 0
+
+    def setup(self, ctx: OperatorContext) -> None:
+        super().setup(ctx)
+        self._functions.open_in(ctx)
+
+    def close(self) -> None:
+        self._functions.close()
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         rows = rows_in(batch, self._input)

@@ -12,6 +12,7 @@ from rayflink.common.records.batches import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch,
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 from rayflink.operators.capabilities import ProcessingTimers
 
+from ..aggregates.own_aggregates import OwnAggregates
 from ..aggregates.reductions import to_numpy
 from ..aggregates.window_spec import WindowSpec
 from ..keyed_state.frame_memory import Columns
@@ -27,10 +28,13 @@ class TableWindowOperator(Operator, ProcessingTimers):
     Args:
         window: which windows.
         contents: the windows with their rows.
+        functions: the user's own, which `contents` calls.
     """
 
-    def __init__(self, window: WindowSpec, contents: WindowContents) -> None:
-        self._window, self.contents = window, contents
+    def __init__(
+        self, window: WindowSpec, contents: WindowContents, functions: OwnAggregates | None = None
+    ) -> None:
+        self._window, self.contents, self._functions = window, contents, functions or OwnAggregates(())
         self._time = WindowTime(window.is_event_time)
         about = f"{window.describe()} of {contents.partials.describe()}"
         fields = [*contents.partials.schema, *contents.state_fields]
@@ -45,6 +49,7 @@ class TableWindowOperator(Operator, ProcessingTimers):
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
         self._time.setup(ctx)
+        self._functions.open_in(ctx)
         counts_open = ctx.metrics is not None and not self._window.is_event_time
         self._open = ctx.metrics.counter(NUM_RECORDS_IN_OPEN_WINDOWS_DROPPED) if counts_open else None
 
@@ -76,6 +81,7 @@ class TableWindowOperator(Operator, ProcessingTimers):
 
     def close(self) -> None:
         self.contents.close()
+        self._functions.close()
 
     # rows
 

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from ...plan.logical import Emission
+from ..aggregates.own_aggregates import OwnAggregates
 from ..aggregates.partial_aggregates import PartialAggregates
 from ..aggregates.window_spec import WindowAggregation
 from .aggregate_firing import AggregateFiring
@@ -33,7 +34,7 @@ def local_window_aggregate(aggregation: WindowAggregation) -> LocalPhaseOperator
     Args:
         aggregation: what is computed, over windows of event time that are not sessions.
     """
-    return LocalPhaseOperator(aggregation.input, SliceReduction(aggregation))
+    return LocalPhaseOperator(aggregation.input, SliceReduction(aggregation), _functions_of(aggregation))
 
 
 def global_window_aggregate(aggregation: WindowAggregation) -> TableWindowOperator:
@@ -44,7 +45,8 @@ def global_window_aggregate(aggregation: WindowAggregation) -> TableWindowOperat
     """
     partials, slicing = PartialAggregates(aggregation), Slicing(aggregation.window)
     firing = AggregateFiring(aggregation, partials, slicing.assigner)
-    return TableWindowOperator(aggregation.window, SlicedWindows(slicing, partials, ArrivingPartialRows(), firing))
+    windows = SlicedWindows(slicing, partials, ArrivingPartialRows(), firing)
+    return TableWindowOperator(aggregation.window, windows, _functions_of(aggregation))
 
 
 def one_phase_window_aggregate(aggregation: WindowAggregation) -> TableWindowOperator:
@@ -56,7 +58,8 @@ def one_phase_window_aggregate(aggregation: WindowAggregation) -> TableWindowOpe
     partials, slicing = PartialAggregates(aggregation), Slicing(aggregation.window)
     rows = RawRows(aggregation, partials, slicing)
     firing = AggregateFiring(aggregation, partials, slicing.assigner)
-    return TableWindowOperator(aggregation.window, SlicedWindows(slicing, partials, rows, firing))
+    windows = SlicedWindows(slicing, partials, rows, firing)
+    return TableWindowOperator(aggregation.window, windows, _functions_of(aggregation))
 
 
 def session_window_aggregate(aggregation: WindowAggregation) -> TableWindowOperator:
@@ -65,7 +68,8 @@ def session_window_aggregate(aggregation: WindowAggregation) -> TableWindowOpera
     Args:
         aggregation: what is computed, over sessions.
     """
-    return TableWindowOperator(aggregation.window, SessionWindows(aggregation, PlainRows(aggregation.input)))
+    windows = SessionWindows(aggregation, PlainRows(aggregation.input))
+    return TableWindowOperator(aggregation.window, windows, _functions_of(aggregation))
 
 
 def emitting_window_aggregate(aggregation: WindowAggregation, emission: Emission) -> TableWindowOperator:
@@ -75,7 +79,13 @@ def emitting_window_aggregate(aggregation: WindowAggregation, emission: Emission
         aggregation: what is computed, over windows that are not sessions; rows are partitioned by the key.
         emission: when results are emitted in addition to the end of a window.
     """
-    return TableWindowOperator(aggregation.window, EmittingWindows(aggregation, emission))
+    windows = EmittingWindows(aggregation, emission)
+    return TableWindowOperator(aggregation.window, windows, _functions_of(aggregation))
+
+
+def _functions_of(aggregation: WindowAggregation) -> OwnAggregates:
+    """Return the user's functions of an operator; it opens them."""
+    return OwnAggregates(aggregation.aggregates)
 
 
 __all__ = [
