@@ -14,6 +14,8 @@ CREATE VIEW worths AS SELECT customer, price * amount AS worth, ts FROM orders W
 CREATE TABLE ticker (
   symbol STRING, price INT, tax INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND
 ) WITH ('connector' = 'filesystem', 'path' = '{folder}/ticker.csv', 'format' = 'csv', 'csv.null-literal' = '');
+CREATE VIEW rates AS SELECT symbol, price, ts FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY ts DESC) AS n FROM ticker) WHERE n = 1;
 CREATE TABLE nexmark_events (
   event_type INT,
   person ROW<id BIGINT, `dateTime` TIMESTAMP(3)>,

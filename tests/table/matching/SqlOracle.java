@@ -7,6 +7,7 @@ import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.flink.api.common.RuntimeExecutionMode;
 import org.apache.flink.api.common.functions.MapFunction;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
@@ -15,6 +16,7 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.Arra
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.table.api.EnvironmentSettings;
 import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
 import org.apache.flink.types.Row;
 import org.apache.flink.util.CloseableIterator;
@@ -24,7 +26,8 @@ import org.apache.flink.util.CloseableIterator;
  * a file with one query a line, as a JSON string; the file to write, one line for each query: the "rows", each a list of
  * strings, numbers and nulls, or an "error".
  *
- * <p>Queries run together in jobs of several. Those of a job that fails run again, in halves.
+ * <p>Queries run together in jobs of several. Those of a job that fails run again, in halves. With -Dchanges=true a row is
+ * a string with its kind, as Flink prints it, and with -Dbatch=true queries run in batch mode.
  */
 public final class SqlOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -70,7 +73,10 @@ public final class SqlOracle {
 
     private static void run(JsonNode tables, List<String> queries, List<ObjectNode> answers) throws Exception {
         var env = StreamExecutionEnvironment.createLocalEnvironment(1, new Configuration());
-        var sql = StreamTableEnvironment.create(env);
+        boolean isBatch = Boolean.getBoolean("batch");
+        env.setRuntimeMode(isBatch ? RuntimeExecutionMode.BATCH : RuntimeExecutionMode.STREAMING);
+        var sql = StreamTableEnvironment.create(
+                env, isBatch ? EnvironmentSettings.inBatchMode() : EnvironmentSettings.inStreamingMode());
         sql.getConfig().set("table.local-time-zone", "UTC");
         for (JsonNode table : tables) {
             sql.executeSql(table.asText());
@@ -78,7 +84,9 @@ public final class SqlOracle {
         DataStream<String> all = null;
         for (int number = 0; number < queries.size(); number++) {
             try {
-                DataStream<String> rows = sql.toDataStream(sql.sqlQuery(queries.get(number))).map(new AsText(number));
+                var table = sql.sqlQuery(queries.get(number));
+                var streamed = Boolean.getBoolean("changes") ? sql.toChangelogStream(table) : sql.toDataStream(table);
+                DataStream<String> rows = streamed.map(new AsText(number, Boolean.getBoolean("changes")));
                 all = all == null ? rows : all.union(rows);
                 answers.get(number).putArray("rows");
             } catch (Exception refused) {
@@ -100,14 +108,19 @@ public final class SqlOracle {
     /** The number of the query and the values of a row as a JSON list. */
     private static final class AsText implements MapFunction<Row, String> {
         private final int number;
+        private final boolean isChange;
 
-        AsText(int number) {
+        AsText(int number, boolean isChange) {
             this.number = number;
+            this.isChange = isChange;
         }
 
         @Override
         public String map(Row row) {
             ArrayNode values = JSON.createArrayNode().add(number);
+            if (isChange) {
+                return values.add(row.toString()).toString();
+            }
             for (int field = 0; field < row.getArity(); field++) {
                 Object value = row.getField(field);
                 if (value instanceof LocalDateTime) {
