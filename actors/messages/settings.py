@@ -138,6 +138,7 @@ class JobSettings:
     slot_timeout_ms: int = 300_000
     cancellation_timeout_ms: int = 180_000
     ask_timeout_ms: int = 10_000
+    idle_process_ms: int = 0
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> JobSettings:
@@ -153,4 +154,5 @@ class JobSettings:
             slot_timeout_ms=get(options.SLOT_REQUEST_TIMEOUT).to_millis(),
             cancellation_timeout_ms=get(options.CANCELLATION_TIMEOUT).to_millis(),
             ask_timeout_ms=get(options.ASK_TIMEOUT).to_millis(),
+            idle_process_ms=get(options.IDLE_PROCESS_TIMEOUT).to_millis(),
         )

@@ -91,10 +91,12 @@ class CoordinatorActor:
 
     @ray.method(concurrency_group="control")
     def start(self, submission: Submission) -> None:
-        """Start the job.
+        """Start the job; another one, where the earlier one has finished and its processes wait.
 
         Raises: whatever loading the program here raises.
         """
+        if self._started.is_set():
+            self._coordinator = self._coordinator.successor()
         self._coordinator.start(submission)
         self._started.set()
 

@@ -68,6 +68,7 @@ from ..messages.states import JobStatus
 from .driver.ray_job_board import StatusPublisher
 from .driver.terminal import News, Terminal, Text
 from .driver.user_program import unpack
+from .idle_slots import IdleSlots
 from .ray_handles import RayActor
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
@@ -87,16 +88,27 @@ STORAGE_ENDS_WITHIN_S = 60.0
 """Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
 LINGER_S = 60.0
 """Time for which the result of an ended job is kept after the driver's last sign of life."""
+IDLE_MARGIN_S = 10.0
+"""Time for which slots wait longer than a driver counts on them."""
 MOST_LINGER_S = 3600.0
 """Longest time for which it is kept (jobstore.expiration-time)."""
 _RUNS = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
 
 
 class Coordinator:
-    """Shell around `JobMaster`; each method may be called by a thread of its own."""
+    """Shell around `JobMaster`; each method may be called by a thread of its own.
 
-    def __init__(self, stored: Stored | None = None) -> None:
-        self._stored = stored
+    Args:
+        stored: where the job is; None: nowhere.
+        is_first: whether this process has had no job before.
+        idle: slots of the job before.
+    """
+
+    def __init__(self, stored: Stored | None = None, is_first: bool = True, idle: IdleSlots | None = None) -> None:
+        self._stored, self._is_first, self._idle = stored, is_first, idle
+        self._idle_s = 0.0
+        self._idle_lock = threading.Lock()
+        self._succeeded = threading.Event()
         self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
@@ -123,7 +135,8 @@ class Coordinator:
 
         Raises: whatever loading the program here raises.
         """
-        keep_logs(sys.stderr, warn=False)
+        if self._is_first:
+            keep_logs(sys.stderr, warn=False)
         graph = unpack(submission.program)
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = recover_or_start(
@@ -135,8 +148,10 @@ class Coordinator:
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
-        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back)
+        idle, self._idle = self._idle, None
+        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back, idle)
         settings = JobSettings.of(graph.configuration)
+        self._idle_s = settings.idle_process_ms / 1000 if self._stored is None else 0.0
         timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
         self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self.answer)
         self._folder = job_folder(submission.namespace, graph.id)
@@ -173,6 +188,16 @@ class Coordinator:
             raise JobExecutionError(job_id, reason, error.reason) from error
         remove_remains(job_id, submission.namespace)
         patiently(lambda: self.start(submission))
+
+    def successor(self) -> Coordinator:
+        """Return the coordinator of the next job in this process, with the slots of this one, which has finished."""
+        self._succeeded.set()
+        return Coordinator(None, False, self._idle_slots())
+
+    def _idle_slots(self) -> IdleSlots | None:
+        with self._idle_lock:
+            idle, self._idle = self._idle, None
+        return idle
 
     def leave(self) -> None:
         """End this process, for good: Ray makes another in the place of one that only ends."""
@@ -307,7 +332,8 @@ class Coordinator:
         self._rows.close()
         self._terminal.close()
         self._linger()
-        self.leave()
+        if not self._succeeded.is_set():
+            self.leave()
 
     def _release_all_the_same(self) -> None:
         """Answer the clients of the job and end this process, even where Ray no longer answers."""
@@ -329,9 +355,17 @@ class Coordinator:
             log.warning("the record of the job could not be written: %s", error)
 
     def _linger(self) -> None:
+        """Keep the result and idle slots for a time, or until there is a successor."""
         ended_at = time.monotonic()
-        while (now := time.monotonic()) - ended_at < MOST_LINGER_S and now - max(self._owner_seen, ended_at) < LINGER_S:
-            time.sleep(1)
+        idle_until = ended_at + self._idle_s + IDLE_MARGIN_S if self._idle is not None else ended_at
+        while not self._succeeded.is_set():
+            now = time.monotonic()
+            is_wanted = now - ended_at < MOST_LINGER_S and now - max(self._owner_seen, ended_at) < LINGER_S
+            if now >= idle_until and (idle := self._idle_slots()) is not None:
+                idle.release()
+            if now >= idle_until and not is_wanted:
+                return
+            self._succeeded.wait(1)
 
     def _next_event(self) -> None:
         try:
@@ -434,7 +468,10 @@ class Coordinator:
     def end_job(self, command: EndJob) -> None:
         """Release the slots, finish the work on files and hand the result on."""
         self._more_slots.give_back()
-        self._slots.release()
+        if self._idle_s and command.result.status is JobStatus.FINISHED and not self._job.restarts.count:
+            self._idle = self._slots.keep()
+        if self._idle is None:
+            self._slots.release()
         self._storage_work.end(STORAGE_ENDS_WITHIN_S)
         self._result = command.result
 

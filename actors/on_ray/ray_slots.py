@@ -36,6 +36,7 @@ from ..messages.settings import JobSettings
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .deployment_check import SlotAssignment, without_code
 from .driver.ray_resources import cluster_has
+from .idle_slots import LEAST_TASKS, IdleSlots
 from .ray_deaths import cause_of_death, refusal
 from .ray_handles import RayActor, RayRef
 from .ray_nodes import NodeWatch, elsewhere
@@ -55,6 +56,7 @@ class SlotProcesses:
         leader_id: of this life of the coordinator.
         post: takes what happens to slots and processes, from any thread.
         everywhere: tasks may have run on any node, in an earlier life of the coordinator.
+        idle: of the job before in this process, which are taken where they fit, else released.
     """
 
     def __init__(
@@ -64,12 +66,15 @@ class SlotProcesses:
         leader_id: str,
         post: Callable[[Signal], None],
         everywhere: bool = False,
+        idle: IdleSlots | None = None,
     ) -> None:
         self._job, self._submission, self._leader_id, self._post = job, submission, leader_id, post
         self._settings = JobSettings.of(job.graph.configuration)
         self._program = ray.put(submission.program)
         self._me = ray.get_runtime_context().current_actor
-        self._blueprint = actor_class(max(tenants(job.graph).values()))
+        self._tasks = max(tenants(job.graph).values())
+        self._threads = max(self._tasks, LEAST_TASKS) if self._settings.idle_process_ms else self._tasks
+        self._blueprint, self._idle = actor_class(self._threads), idle
         self.calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self.actors: dict[TaskAddress, RayActor] = {}
         self.nodes: dict[TaskAddress, str] = {}
@@ -145,10 +150,42 @@ class SlotProcesses:
             self._release(copies=False)
             self.granted = False
         self._bundles = {slot: index for index, slot in enumerate(slots)}
-        self._group = group = self._new_group()
         self._asked_at = time.monotonic()
+        if self._take_idle():
+            return
+        self._group = group = self._new_group()
         self.wait.begin(self._asked_at, slots_asked(self._job.graph, self._submission.slot_cpus))
         threading.Thread(target=self._await_slots, args=(group,), name="slots", daemon=True).start()
+
+    def _take_idle(self) -> bool:
+        """Take the slots of the job before where they fit and live, else release them."""
+        idle, self._idle = self._idle, None
+        if idle is None:
+            return False
+        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
+        if not idle.fits(bundles, self._submission.placement, self._tasks) or not idle.assign(
+            [self._assignment(slot) for slot in self._bundles]
+        ):
+            idle.release()
+            return False
+        self._group, self._slots = idle.group, dict(zip(self._bundles, idle.actors, strict=True))
+        self._threads, self.granted = idle.tasks, True
+        self._post(SlotsGranted())
+        return True
+
+    def keep(self) -> IdleSlots | None:
+        """Release the slots of a job that has finished to the next one; None where they have lost a process or node."""
+        group = self._group
+        if group is None or self._dead or self._lost_nodes or self._slots.keys() != self._bundles.keys():
+            return None
+        bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
+        actors = [self._slots[slot] for slot in self._bundles]
+        self._group = None
+        self._slots.clear()
+        self.actors.clear()
+        self.wait.end(time.monotonic())
+        self._remove_folders(copies=True)
+        return IdleSlots(group, self._submission.placement, bundles, actors, self._threads)
 
     def _new_group(self) -> PlacementGroup:
         """Request the slots of the job from Ray, on other nodes than the lost ones."""
@@ -204,11 +241,11 @@ class SlotProcesses:
             self._submit(command, around)
 
     def _make_actor(self, slot: Slot, group: PlacementGroup) -> RayActor:
-        job_id, submission = self._job.graph.id, self._submission
+        submission = self._submission
         bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
         self._made += 1
         blueprint = self._blueprint.options(
-            name=f"{job_id}/{slot}/{self._leader_id[:6]}{self._made}",
+            name=f"{self._job.graph.id}/{slot}/{self._leader_id[:6]}{self._made}",
             namespace=submission.namespace,
             num_cpus=bundle.pop("CPU"),
             num_gpus=bundle.pop("GPU", 0),
@@ -217,9 +254,12 @@ class SlotProcesses:
             max_restarts=0,
             scheduling_strategy=PlacementGroupSchedulingStrategy(group, self._bundles[slot]),
         )
-        levels = LogLevels.of(self._job.graph.configuration)
-        title = slot_title(self._job.graph, slot)
-        return blueprint.remote(SlotAssignment(job_id, slot, self._leader_id, submission.namespace, levels, title))
+        return blueprint.remote(self._assignment(slot))
+
+    def _assignment(self, slot: Slot) -> SlotAssignment:
+        graph = self._job.graph
+        levels, title = LogLevels.of(graph.configuration), slot_title(graph, slot)
+        return SlotAssignment(graph.id, slot, self._leader_id, self._submission.namespace, levels, title)
 
     def _submit(self, command: DeployTask, around: RayRef) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]
@@ -305,6 +345,9 @@ class SlotProcesses:
 
     def _release(self, copies: bool) -> None:
         self._give_up_slots()
+        self._remove_folders(copies)
+
+    def _remove_folders(self, copies: bool) -> None:
         graph = self._job.graph
         left = remove_folders_on(self._used_nodes - {""}, graph.id, dict(graph.configuration), copies)
         if left:

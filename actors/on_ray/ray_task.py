@@ -104,6 +104,12 @@ class SlotProcess:
         self._collected_at = time.monotonic()
         self._frozen_garbage = False
 
+    def renew(self, printed: Printed, streams: Sequence[SharedStream]) -> None:
+        """Forget the job whose tasks have all ended, for another one, for whose tasks there may be messages already."""
+        with self._changed:
+            self.printed, self._streams = printed, streams
+            self.program, self._file_cache, self.memory = LoadedProgram(), FileCache(), None
+
     @property
     def process_id(self) -> str:
         """Return the process's id in the cluster, which Flink calls the id of a TaskManager."""

@@ -44,17 +44,22 @@ class SlotActor:
     def __init__(self, assignment: SlotAssignment) -> None:
         use_malloc_for_columns()
         reuse_large_blocks()
-        self._guard, self._title = DeploymentGuard(assignment), assignment.title
         self._coordinator: RayActor = None
+        keep_logs(sys.stderr)  # which is a file of Ray's
+        printed = self._begin(assignment)
+        node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
+        self._process = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, self._streams)
+
+    def _begin(self, assignment: SlotAssignment) -> LoggedPrinted:
+        """Begin with a job: its deployments are accepted, and what its tasks print and log goes to its log."""
+        self._guard, self._title = DeploymentGuard(assignment), assignment.title
         name = str(assignment.slot).replace("/", "-")
         task_log = TaskLog(job_folder(assignment.namespace, assignment.job_id), name)
-        keep_logs(sys.stderr)  # which is a file of Ray's
         log_goes_to(task_log, below=logging.WARNING)
         assignment.log_levels.apply()
         printed = LoggedPrinted(self._send_texts, task_log)
-        self._streams = streams = SharedStream(printed, False), SharedStream(printed, True)
-        node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        self._process = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, streams)
+        self._streams = SharedStream(printed, False), SharedStream(printed, True)
+        return printed
 
     def __repr__(self) -> str:
         """Return the name that Ray shows for this actor on its dashboard and in its logs."""
@@ -76,6 +81,12 @@ class SlotActor:
         """Return the stack of every thread, for the doctor."""
         frames = sys._current_frames()
         return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
+
+    @ray.method(concurrency_group="control")
+    def assign(self, assignment: SlotAssignment) -> None:
+        """Begin with another job, after all tasks of the one before have finished."""
+        printed = self._begin(assignment)
+        self._process.renew(printed, self._streams)
 
     @ray.method(concurrency_group="control")
     def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: PeerDirectory) -> None:

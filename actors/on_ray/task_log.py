@@ -151,8 +151,12 @@ class TaskLogHandler(logging.Handler):
 
     def __init__(self, task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
         super().__init__()
-        self._task_log, self._below = task_log, below
+        self.redirect(task_log, below)
         self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+
+    def redirect(self, task_log: TaskLog, below: int) -> None:
+        """Write to another log from now on."""
+        self._task_log, self._below = task_log, below
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < self._below:
@@ -177,10 +181,15 @@ def log_goes_to(task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
     """Route the records of loggers in this process to its log.
 
     Those of the program too, unless it sets up `logging` itself; the levels of the loggers decide what that is. What
-    has stood for `logging.lastResort` goes on.
+    has stood for `logging.lastResort` goes on. A second call redirects them to another log.
     """
+    logger = logging.getLogger("rayflink")
+    for present in logger.handlers:
+        if isinstance(present, TaskLogHandler):
+            present.redirect(task_log, below)
+            return
     handler = TaskLogHandler(task_log, below)
-    logging.getLogger("rayflink").addHandler(handler)
+    logger.addHandler(handler)
     logging.lastResort = _LastResort(logging.lastResort, handler)
 
 

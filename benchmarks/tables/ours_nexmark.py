@@ -66,6 +66,7 @@ def job_of(before: Sequence[str], insert: str, parallelism: int, target: str) ->
     config.set_string("execution.target", target)
     config.set_string("parallelism.default", str(parallelism))
     config.set_string("table.local-time-zone", "UTC")
+    config.set_string("rayflink.ray.idle-process-timeout", "1 min")  # as TaskManagers of a session do
     for key, value in SETTINGS.items():
         config.set_string(key, value)
     for statement in before:

@@ -88,6 +88,7 @@ class RayJobClient(_JobOnRay):
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
             python_files=listed_python_files(configuration.get(options.PYTHON_FILES)),
             beside=beside_program() if configuration.get(options.MODULES_BESIDE) else (),
+            idle_s=configuration.get(options.IDLE_PROCESS_TIMEOUT).to_millis() / 1000,
             may_lack=attached or configuration.get(options.ALLOW_WAITING),
         )
         self._job = RayJob(graph, how, dict(graph.user_artifacts), stores)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.metrics.job_report import short
+from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.user_code.python_files import IMPORT_REMEDY, packed
 from rayflink.common.user_code.value_bytes import from_bytes
@@ -27,6 +29,7 @@ from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
 from .driver_output import DriverOutput
+from .idle_coordinator import IDLE
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .ray_python_files import runtime_env_with
@@ -198,6 +201,7 @@ class RayOptions:
         python_files: modules that the processes of the job import.
         beside: those in the program's folder, which processes on its own node find there.
         may_lack: whether it is started also where the cluster is too small for it and does not grow by itself.
+        idle_s: how long its processes wait for another job when it has finished, on a Ray that this process started.
     """
 
     namespace: str = "rayflink"
@@ -208,6 +212,7 @@ class RayOptions:
     python_files: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     may_lack: bool = True
+    idle_s: float = 0.0
 
 
 class RayJob(JobHandle):
@@ -235,12 +240,14 @@ class RayJob(JobHandle):
         self.graph = graph
         program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         namespace = options.namespace
+        stored = Stored.of(graph)
+        self._likeness = _likeness(graph, options) if options.idle_s and not cached_files and stored is None else None
+        idle = IDLE.take(self._likeness)
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         if not options.may_lack:
             refuse_lack(graph, options.slot_cpus)
         for store in stores:
             store.open(classes)
-        stored = Stored.of(graph)
         every_file = (*options.python_files, *options.beside)
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}",
@@ -250,7 +257,9 @@ class RayJob(JobHandle):
             runtime_env=runtime_env_with(options.python_files if self.owns_cluster else every_file),
         )
         title = f"{short(graph.name, 60)} ({graph.id[:8]})"
-        super().__init__(graph.id, blueprint.remote(graph.id, stored, title), options.ask_timeout_s)
+        coordinator = idle or blueprint.remote(graph.id, stored, title)
+        super().__init__(graph.id, coordinator, options.ask_timeout_s)
+        self._idle_s = options.idle_s if self.owns_cluster and self._likeness is not None else 0.0
         self._attached, self._slot_cpus = options.attached, options.slot_cpus
         limit = OWNER_TIMEOUT_MS if options.attached else None
         modules = b"" if stored is None else packed(every_file)
@@ -265,7 +274,7 @@ class RayJob(JobHandle):
         self._once = DrawnOnce(graph.id)
         self._drawing = threading.Lock()
         """Held while rows are asked for."""
-        self._leaving = False
+        self._leaving = self._is_over = False
         self._noted_at = 0.0
         self._follower = threading.Thread(target=self._follow, name=f"job {graph.name}", daemon=True)
         self._begin(submission)
@@ -380,7 +389,7 @@ class RayJob(JobHandle):
                 if news.result is not None:
                     self._last_status = super().status()
                     with self._drawing:  # rows that it has given away may still be on their way
-                        ray.kill(self._coordinator)
+                        self._let_go(self._last_status.get("state", ""))
                     self._output.finish()
                     atexit.unregister(self._leave)
                     self._result = self._read(news.result)
@@ -396,6 +405,19 @@ class RayJob(JobHandle):
             except Exception as error:
                 self._error = self._error or error
             self._ended.set()
+
+    def _let_go(self, state: str) -> None:
+        """End the coordinator of the job, or let it wait for another job that is like this one."""
+        self._is_over = True
+        if self._idle_s and state == "FINISHED":
+            IDLE.put(self._coordinator, self._likeness, self._idle_s)
+        else:
+            ray.kill(self._coordinator)
+
+    def _ask(self, what: str, *arguments: object, timeout_s: float | None = None) -> Any:
+        if self._is_over:  # its coordinator may be that of another job
+            raise TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", 0, "the job has ended")
+        return super()._ask(what, *arguments, timeout_s=timeout_s)
 
     def _show(self, news: News) -> None:
         self._output.put(news.chunks)
@@ -423,6 +445,13 @@ class RayJob(JobHandle):
         self._follower.join(FOLLOW_S + 1)
 
 
+def _likeness(graph: JobGraph, options: RayOptions) -> Hashable:
+    """Return what a job must have in common with another one to take over its processes."""
+    files = tuple((file, os.stat(file).st_mtime_ns) for file in (*options.python_files, *options.beside))
+    levels = LogLevels.of(graph.configuration)
+    return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), repr(levels), files
+
+
 def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:
     """Return the job of this id on the running cluster.
 
@@ -438,7 +467,10 @@ def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_
         known = ", ".join(name.split("/")[0] for name in job_names(namespace)) or "none"
         reason = f"is not on this cluster (jobs there: {known})"
         raise JobExecutionError(job_id, reason, "it has ended, or was given another rayflink.ray.namespace") from error
-    return JobHandle(job_id, coordinator, ask_timeout_s)
+    handle = JobHandle(job_id, coordinator, ask_timeout_s)
+    if handle.status()["jid"] != job_id:  # its processes run another job of its program
+        raise JobExecutionError(job_id, "has ended", "the jobs of a program are those that `rayflink list` shows")
+    return handle
 
 
 def list_jobs(namespace: str = "rayflink") -> list[dict[str, Any]]:
@@ -448,7 +480,8 @@ def list_jobs(namespace: str = "rayflink") -> list[dict[str, Any]]:
     jobs = []
     for name in job_names(namespace):
         try:
-            jobs.append(attach(name.split("/")[0], namespace).status())
-        except (JobExecutionError, TaskLost):
+            coordinator = ray.get_actor(name, namespace=namespace)
+            jobs.append(JobHandle(name.split("/")[0], coordinator).status())
+        except (ValueError, JobExecutionError, TaskLost):
             continue  # it ended while the others were asked
     return jobs

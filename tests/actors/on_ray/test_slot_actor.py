@@ -17,7 +17,7 @@ import pytest
 from rayflink.actors.exchange.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
 from rayflink.actors.messages.scheduling import Slot
-from rayflink.actors.on_ray.deployment_check import SlotAssignment
+from rayflink.actors.on_ray.deployment_check import SlotAssignment, TaskSubmissionError
 
 pytestmark = pytest.mark.slow  # imports Ray
 
@@ -176,3 +176,18 @@ def test_what_ray_prints_of_a_new_actor_is_no_output_of_a_task(actor):
     submit(actor, ME)
     print("by a task")
     assert actor._process.printed.pending
+
+
+def test_a_process_runs_tasks_of_its_new_job_alone_and_logs_for_it(
+    actor: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    logging.getLogger("rayflink.first").info("begun")
+    before = actor._process.program
+    actor.assign(SlotAssignment("next", SLOT, "leader", title="sums: Map (1/1)"))
+    with pytest.raises(TaskSubmissionError, match="no coordinator of job job, it is of job next"):
+        submit(actor, ME)
+    logging.getLogger("rayflink.second").info("goes on")
+    logs = {path.relative_to(tmp_path).parts[1]: path.read_text() for path in tmp_path.rglob("*.log")}
+    assert "begun" in logs["job"] and "goes on" not in logs["job"] and "goes on" in logs["next"]
+    assert actor._process.program is not before and actor._process.memory is None
+    assert repr(actor) == "sums: Map (1/1)" and actor._streams[0] is not sys.stdout

@@ -113,7 +113,7 @@ def test_a_driver_whose_terminal_is_paused_goes_on_to_say_that_it_lives(monkeypa
     job.__dict__.update(
         _coordinator=answers, _ask_timeout_s=10, _leaving=False, _output=DriverOutput("screen"),
         _ended=threading.Event(), _last_status=None, _noted_at=0.0, _error=None, _result=None,
-        _drawing=threading.Lock(),
+        _drawing=threading.Lock(), _idle_s=0.0, _is_over=False,
     )  # fmt: skip
     follower = threading.Thread(target=job._follow)
     follower.start()
