@@ -4,8 +4,8 @@ A committable is given to the committer once its checkpoint or a later one is co
 first. It is forgotten only when the committer is done with it, and until then every snapshot holds it.
 
 A committer that waits for another system runs in a thread of its own, one call at a time, while the task takes records
-(`Committer.in_background`). The task waits for it when the next checkpoint is complete, so that at most one checkpoint
-is being committed while the next one is collected.
+(`Committer.in_background`); what it has to compute is done by the task first (`Committer.begin`). The task waits for it
+when the next checkpoint is complete, so that at most one checkpoint is being committed while the next one is collected.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ LONGEST_PAUSE_MS = 10_000
 LONGEST_PAUSE_AT_THE_END_MS = 1_000
 SLICE_S = 0.02
 """Seconds after which the task does other work before the next committables."""
+SETTLING_S = 0.5
+"""Seconds for which a snapshot waits for commits in the background that are under way or due, at most."""
 EVERY_CHECKPOINT = 2**63 - 1
 """In place of a checkpoint's number: after all checkpoints."""
 
@@ -67,6 +69,10 @@ class _BackgroundCall:
     def has_ended(self) -> bool:
         """Return whether `wait` returns at once."""
         return self._ended.is_set()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the call; return whether it has ended in time."""
+        return self._ended.wait(seconds)
 
     def wait(self) -> None:
         """Return when the call has ended; raise what it raised."""
@@ -134,6 +140,22 @@ class Commits:
         pairs = [pair for entry in entries for pair in _pairs(from_bytes(entry))]
         pairs.sort(key=lambda pair: pair[0])
         self._take((checkpoint_id, CommitRequest(committable, True)) for checkpoint_id, committable in pairs)
+
+    def settle(self) -> None:
+        """Commit what is due, so that the next snapshot need not contain it, unless that takes long or has just failed.
+
+        It does so for a committer whose committables are large.
+
+        Raises:
+            CommitFailed: something could not be committed.
+        """
+        deadline = self._clock.monotonic() + SETTLING_S
+        while self._committer.has_large_committables and self._wake is not None:
+            if self._call is None and (self._due_ms is not None or not self.is_behind):
+                return
+            if self._call is not None and not self._call[0].ends_within(deadline - self._clock.monotonic()):
+                return
+            self.run()
 
     def snapshot(self) -> tuple[Pieces, ...]:
         """Return everything that is not committed, in pieces; `restore` takes the bytes of each."""
@@ -209,8 +231,12 @@ class Commits:
                 self._pause(self._end_call())
         elif self._due_ms is not None and self._due_ms <= self._clock.now_ms():
             self._due_ms = None
-        if self._call is None and self._due_ms is None and (requests := self._due()):
-            self._call = _BackgroundCall(lambda: self._call_committer(requests), wake), requests
+        if self._call is not None or self._due_ms is not None or not (requests := self._due()):
+            return
+        if self._begin(requests):
+            self._call = _BackgroundCall(lambda: self._finish(requests), wake), requests
+        else:
+            self._pause(self._count(requests))
 
     def _end_call(self) -> int:
         """Wait for the call in the background; return the most retries of any of its requests that failed."""
@@ -272,13 +298,24 @@ class Commits:
 
     def _commit(self, requests: list[CommitRequest[Any]]) -> int:
         """Give the first ones to the committer; return the most retries of any that failed, 0 if none did."""
-        self._call_committer(requests)
+        if self._begin(requests):
+            self._finish(requests)
         return self._count(requests)
 
-    def _call_committer(self, requests: Sequence[CommitRequest[Any]]) -> None:
-        """Give requests to the committer, and let each know its outcome; a thread in the background may do so."""
+    def _begin(self, requests: Sequence[CommitRequest[Any]]) -> bool:
+        """Let the committer begin; return False where the requests have to be tried again."""
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
+        try:
+            self._committer.begin(requests)
+        except Exception as error:
+            for request in requests:
+                request.retry_later(error)
+            return False
+        return True
+
+    def _finish(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        """Let the committer commit, and note the outcome of each request; a thread in the background may do so."""
         try:
             self._committer.commit(requests)
         except Exception as error:

@@ -158,6 +158,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
             if state is not None:
                 lists[WRITER_STATE] = (writer.state_mode, (to_bytes(state),))
             if self._commits is not None:
+                self._commits.settle()
                 self._commits.add(checkpoint_id, self._current)
                 waiting = self._commits.snapshot()
                 waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)

@@ -10,8 +10,9 @@ import pytest
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.sink import Committer
+from rayflink.operators import commits
 from rayflink.operators.base import UserCodeError
-from rayflink.operators.sinks import SinkOperator
+from rayflink.operators.sinks import COMMITTABLES_STATE, SinkOperator
 from rayflink.testing import OperatorHarness, Place
 from rayflink.testing.harness import Snapshots
 from tests.operators.test_commits import Answer, Shelf, _broken, _checkpoint, _counts, _retry, _Shelver
@@ -31,6 +32,8 @@ class SlowShelf(Shelf):
         self.turns = Semaphore(1_000 if is_open else 0)
         self.woken = Event()
         self.threads: list[str] = []
+        self.begins: list[tuple[str, list[str]]] = []
+        self.begins_badly = self.is_large = False
 
     def create_committer(self) -> Committer:
         return _SlowShelver(self)
@@ -46,6 +49,15 @@ class SlowShelf(Shelf):
 
 class _SlowShelver(_Shelver):
     shelf: SlowShelf
+
+    def __init__(self, shelf: SlowShelf) -> None:
+        super().__init__(shelf)
+        self.has_large_committables = shelf.is_large  # type: ignore[misc]
+
+    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        self.shelf.begins.append((current_thread().name, [request.get_committable()[0] for request in requests]))
+        if self.shelf.begins_badly:
+            raise OSError("not now")
 
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
         assert self.shelf.turns.acquire(timeout=WITHIN_S)
@@ -164,3 +176,46 @@ def test_nothing_runs_in_the_background_where_time_is_simulated() -> None:
         _checkpoint(harness, 1, "a")
         harness.notify_checkpoint_complete(1)
         assert shelf.values == ["a"] and shelf.threads == ["MainThread"]
+
+
+def test_the_task_begins_a_commit_itself_and_tries_again_where_that_fails() -> None:
+    with _harness(shelf := SlowShelf(is_open=True)) as harness:
+        _checkpoint(harness, 1, "a")
+        shelf.begins_badly = True
+        harness.notify_checkpoint_complete(1)
+        assert _counts(harness) == {"total": 1, "retried": 1, "pending": 1} and shelf.threads == []
+        assert harness.operators[0].next_upkeep_ms() == harness.clock.now_ms() + 100
+        shelf.begins_badly = False
+        harness.set_processing_time(100)
+        assert shelf.woken.wait(WITHIN_S)
+        harness.set_processing_time(100)
+        assert shelf.values == ["a"] and shelf.threads == ["commit"]
+    assert shelf.begins == [("MainThread", ["0-1"])] * 2
+
+
+def test_a_snapshot_waits_shortly_for_commits_of_large_committables(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = SlowShelf(is_open=True)
+    shelf.is_large = True
+    with _harness(shelf) as harness:
+        for number in range(1, 4):
+            taken = _checkpoint(harness, number, f"value {number}")
+            assert b"value 3" in b"".join(_waiting(taken)) or number < 3
+            harness.notify_checkpoint_complete(number)
+        assert b"value 2" not in b"".join(_waiting(taken)), "it was committed before the snapshot"
+    monkeypatch.setattr(commits, "SETTLING_S", 0.0)
+    shelf = SlowShelf(_retry)
+    shelf.is_large = True
+    with _harness(shelf) as harness:
+        _checkpoint(harness, 1, "a")
+        harness.notify_checkpoint_complete(1)
+        assert b"a" in b"".join(_waiting(_checkpoint(harness, 2))), "it does not wait longer for what is under way"
+        shelf.let(harness)
+        assert _counts(harness) == {"total": 1, "retried": 1, "pending": 1}
+        assert len(_waiting(_checkpoint(harness, 3))) == 1, "nor for what is tried again later"
+        shelf.turns.release(2)
+
+
+def _waiting(taken: Snapshots) -> list[bytes]:
+    """Return the committables in a snapshot."""
+    [[snapshot]] = taken.values()
+    return list(snapshot.lists.get(COMMITTABLES_STATE, ("", ()))[1])

@@ -147,10 +147,14 @@ class Committer(ABC):
     """Whether the next call of `commit` runs in a thread of its own while the task processes records.
 
     It should where commits mostly wait for another system, and share nothing with the writer. Where they compute in
-    Python, it makes both slower, as these threads take turns. One call of `commit` runs at a time, and none beside
-    `open` and `close`; but `group_of` and `combine` may run meanwhile, and committables are pickled, so `commit` must
-    not change them. When the next checkpoint is complete, the task waits for the commits of the one before.
+    Python, it makes both slower, as these threads take turns, so that belongs in `begin`. One call of `commit` runs at
+    a time, and none beside `open`, `begin` and `close`; but `group_of` and `combine` may run meanwhile, and
+    committables are pickled, so `commit` must not change them. When the next checkpoint is complete, the task waits for
+    the commits of the one before.
     """
+
+    has_large_committables: ClassVar[bool] = False
+    """Whether a snapshot waits a short time for commits in the background, as it would contain their data once more."""
 
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
         """Learn of the subtask; called once, before the first commit. What `ctx` has restored is of the writers."""
@@ -161,6 +165,12 @@ class Committer(ABC):
         None: it is on its own.
         """
         return None
+
+    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:  # noqa: B027
+        """Do that part of the next `commit`, which is of the same requests, that computes; the task does it.
+
+        When it raises, all of them are tried again later, as if `commit` had raised.
+        """
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:

@@ -1,11 +1,11 @@
-"""Transactions that write chunks and their ledger together; each is opened, filled and committed at once."""
+"""Transactions that write chunks and their ledger together; each is committed as soon as it is filled."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,6 +92,7 @@ class Transactions:
         self._queue: MessageQueue | None = None
         self._ledgers: dict[str, Ledger] = {}
         self._group: object = None
+        self._deadline = 0.0
 
     def fate(self, chunk: Chunk, now_ms: int) -> ChunkFate:
         """Return whether a chunk is committed, as of the last time that this producer had the id for itself.
@@ -106,27 +107,50 @@ class Transactions:
         ledger = self._ledgers[own.ledger_topic]
         return ledger.fate(own.run, own.sequence, own.written_ms, now_ms, self._retention_ms)
 
-    def write(self, chunks: Sequence[Chunk]) -> None:
-        """Commit chunks of one run, in the order of their numbers, in one transaction.
+    def is_ready(self, ledger_topic: str) -> bool:
+        """Return whether `fate` and `begin` only have to probe the brokers."""
+        return self._queue is not None and ledger_topic in self._ledgers
+
+    def begin(self, chunks: Sequence[Chunk]) -> None:
+        """Fill a transaction with chunks of one run, in the order of their numbers; `finish` commits it.
 
         Raises:
-            KafkaClientError: they are not committed, or it is unknown; `fate` says which.
+            KafkaClientError: they are not committed.
         """
-        queue, last = self._queue, chunks[-1].id
-        assert queue is not None, "fate() opens it"
-        ledger = self._ledgers[last.ledger_topic].with_chunk(last.run, last.sequence)
-        deadline = time.monotonic() + self._timeout_ms / 1000
-        module = library()
-        try:
-            self._probe(queue, last.ledger_topic)
+        assert self._queue is not None, "fate() opens it"
+        self._deadline = time.monotonic() + self._timeout_ms / 1000
+        with self._leaving_if_it_fails(self._queue) as queue:
+            self._probe(queue, chunks[-1].id.ledger_topic)
             queue.producer.begin_transaction()
             for chunk in chunks:
                 for part in chunk.messages():
                     queue.put(part, chunk.size * len(part) // chunk.count)
-            offset = module.TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
-            self._until(deadline, lambda s: queue.producer.send_offsets_to_transaction([offset], self._group, s))
-            self._until(deadline, queue.producer.commit_transaction)
-        except module.KafkaException as error:
+
+    def finish(self, chunks: Sequence[Chunk]) -> None:
+        """Commit the transaction of the chunks that `begin` was given; another thread may do so.
+
+        Raises:
+            KafkaClientError: they are not committed, or it is unknown; `fate` says which.
+        """
+        assert self._queue is not None, "begin() was called"
+        last = chunks[-1].id
+        ledger = self._ledgers[last.ledger_topic].with_chunk(last.run, last.sequence)
+        offset = library().TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
+        with self._leaving_if_it_fails(self._queue) as queue:
+            send = queue.producer.send_offsets_to_transaction
+            self._until(self._deadline, lambda seconds: send([offset], self._group, seconds))
+            self._until(self._deadline, queue.producer.commit_transaction)
+        self._ledgers[last.ledger_topic], self._timeout_ms = ledger, self._first_timeout_ms
+        self._counts.transactions.inc()
+        self._counts.records.inc(sum(chunk.count for chunk in chunks))
+        self._counts.bytes.inc(sum(chunk.size for chunk in chunks))
+
+    @contextmanager
+    def _leaving_if_it_fails(self, queue: MessageQueue) -> Iterator[MessageQueue]:
+        """Abort the transaction and drop the producer when the block raises an error."""
+        try:
+            yield queue
+        except library().KafkaException as error:
             failure = self._undelivered(queue, error.args[0])
             failure = failure or self._failure(error.args[0], f"a transaction of {self.id!r}")
             self._leave(failure)
@@ -137,10 +161,6 @@ class Transactions:
         except BaseException:
             self.close()
             raise
-        self._ledgers[last.ledger_topic], self._timeout_ms = ledger, self._first_timeout_ms
-        self._counts.transactions.inc()
-        self._counts.records.inc(sum(chunk.count for chunk in chunks))
-        self._counts.bytes.inc(sum(chunk.size for chunk in chunks))
 
     def _probe(self, queue: MessageQueue, topic: str) -> None:
         """See that the brokers answer and know a topic, before a transaction is begun.

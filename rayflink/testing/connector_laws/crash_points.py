@@ -31,8 +31,8 @@ from rayflink.common.records.batches import Batch
 from rayflink.user_types import EnumeratorState, SourceSplit, UserValue
 
 SINK_PLACES = (
-    "before write", "after write", "after flush", "after prepare_commit", "after snapshot_state", "before commit",
-    "after commit",
+    "before write", "after write", "after flush", "after prepare_commit", "after snapshot_state", "before begin",
+    "after begin", "before commit", "after commit",
 )  # fmt: skip
 GLOBAL_SINK_PLACES = (*SINK_PLACES, "before combine", "after combine")
 """Those of a sink with a global committer."""
@@ -228,7 +228,10 @@ class _CrashingWriter(SinkWriter):
 
 def _settings(committer: Committer) -> dict[str, object]:
     """Return the class attributes of a committer that say how it is called."""
-    return {"most_at_once": committer.most_at_once, "in_background": committer.in_background}
+    return {
+        "most_at_once": committer.most_at_once, "in_background": committer.in_background,
+        "has_large_committables": committer.has_large_committables,
+    }  # fmt: skip
 
 
 class _CrashingCommitter(Committer):
@@ -243,13 +246,17 @@ class _CrashingCommitter(Committer):
     def group_of(self, committable: UserValue) -> Hashable:
         return self._inner.group_of(committable)
 
+    def begin(self, requests: Sequence[CommitRequest[object]]) -> None:
+        CrashPoints.reach(self._points, "before begin")
+        self._inner.begin(requests)
+        CrashPoints.reach(self._points, "after begin")
+
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         with self._commit:
             if self._is_closed:  # the task was killed before this thread came to its call
                 return
             CrashPoints.reach(self._points, "before commit")
             self._inner.commit(requests)
-            self.in_background = self._inner.in_background
             CrashPoints.reach(self._points, "after commit")
 
     def close(self) -> None:

@@ -250,3 +250,18 @@ def test_errors_survive_pickling(error: StorageError):
 def test_a_path_is_inside_its_storage():
     with pytest.raises(StorageError, match=r"could not read '\.\./x': it is not a path inside the storage"):
         checked_path("../x", "/data", "read")
+
+
+def test_more_pieces_than_one_call_writes_are_all_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [b"%d," % number for number in range(3_000)]
+    storage, writev, calls = LocalStorage(tmp_path), os.writev, []
+
+    def write_some(file: int, buffers: list[bytes]) -> int:
+        calls.append(len(buffers))
+        return writev(file, buffers[:7]) if len(calls) % 2 else os.write(file, bytes(buffers[0])[:1])
+
+    assert storage.put_pieces_if_absent("all", pieces)
+    monkeypatch.setattr(os, "writev", write_some)
+    assert storage.put_pieces_if_absent("some", [b"", *pieces[:100], b""])
+    assert storage.read("all") == b"".join(pieces) and storage.read("some") == b"".join(pieces[:100])
+    assert 20 < len(calls) < 60

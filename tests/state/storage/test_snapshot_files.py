@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,11 @@ def test_parts_may_be_read_in_any_order(reads):
             for following in blobs[number][part : part + 3]:
                 place = blobs[number].index(following)
                 assert reader.read(following) == b"%d:%d" % (number, place)
+
+
+@given(st.lists(st.sampled_from([0, 1, 4_999, 5_000, 5_001, 12_345]), max_size=5), st.sampled_from([6_000, 1 << 20]))
+def test_the_checksum_of_pieces_is_that_of_their_bytes(lengths: list[int], long_bytes: int) -> None:
+    pieces = [bytes([number + 1]) * length for number, length in enumerate(lengths)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshot_files, "_LONG_BYTES", long_bytes)
+        assert snapshot_files.checksum_of_pieces(list(map(memoryview, pieces))) == zlib.crc32(b"".join(pieces))
