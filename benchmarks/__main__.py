@@ -75,6 +75,7 @@ _ABOUT = {
     "keyed_table": "SQL's keyed table: COUNT and SUM by 10 M keys, in memory and spilled, checkpoints beside RocksDB",
     "lookup_join": "SQL's lookup joins of 4 M rows with 100,000 keys: in memory, by a function, with a cache",
     "hot_key": "MAX, FIRST_VALUE and the first ten rows over a changelog, of one key with 1 M rows and of 1 M keys",
+    "multi_join": "joins of four inputs that change, as one operator and as three joins: CPU and bytes of state",
     "keyed_multiset": "SQL's keyed multiset: rows of a join that come and go by value, of 1 M keys and of a hot one",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
@@ -96,6 +97,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "keyed_table": {"keys": 200_000, "rows": 400_000},
     "lookup_join": {"keys": 10_000, "rows": 100_000},
     "hot_key": {"rows": 20_000},
+    "multi_join": {"rows": 4_000},
     "keyed_multiset": {"keys": 100_000, "rows": 100_000},
     "kafka_source": {"records": 200_000, "pairs": 2},
     "object_store": {"rows": 20_000, "rounds": 1},

@@ -30,6 +30,8 @@ class NodeKind(Enum):
     SOURCE = "SOURCE"
     ONE_INPUT = "ONE_INPUT"
     TWO_INPUT = "TWO_INPUT"
+    MULTIPLE_INPUT = "MULTIPLE_INPUT"
+    """Takes the records of several inputs, each of which has a number."""
     SINK = "SINK"
     ITERATION_HEAD = "ITERATION_HEAD"
     """Takes what the tail of its iteration feeds back."""

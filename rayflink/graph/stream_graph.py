@@ -78,7 +78,7 @@ class StreamEdge:
     """A way from one operator to another.
 
     Args:
-        input_index: 0, or 1 for the second input of a two-input operator.
+        input_index: the number of the input of an operator with several, from 0 on.
         ordinal: position among the edges into the target, from 0.
         tag_id: the side output it carries; None for the main output.
         selected_names: only records that a split gave one of these names; empty for all.

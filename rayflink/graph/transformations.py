@@ -176,6 +176,19 @@ class TwoInput(Transformation):
 
 
 @dataclass(eq=False)
+class MultipleInput(Transformation):
+    """One operator on any number of streams; a key selector for each stream, None where it is not keyed."""
+
+    streams: tuple[Transformation, ...] = field(repr=False)
+    operator_factory: OperatorFactory | None
+    key_selectors: tuple[KeySelector | None, ...]
+
+    @property
+    def inputs(self) -> tuple[Transformation, ...]:
+        return self.streams
+
+
+@dataclass(eq=False)
 class Sink(_FromOne):
     """Records to outside; `key_selector` when it keeps keyed state."""
 
@@ -281,6 +294,6 @@ class CoFeedback(Transformation):
 
 
 __all__ = [
-    "CoFeedback", "Feedback", "KeySelector", "MissingType", "OneInput", "OperatorFactory", "Partition", "Select",
-    "SideOutput", "Sink", "Source", "Split", "Transformation", "TwoInput", "Union", "call_site", "next_id",
+    "CoFeedback", "Feedback", "KeySelector", "MissingType", "MultipleInput", "OneInput", "OperatorFactory", "Partition",
+    "Select", "SideOutput", "Sink", "Source", "Split", "Transformation", "TwoInput", "Union", "call_site", "next_id",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ from .transformations import (
     Cached,
     CoFeedback,
     Feedback,
+    MultipleInput,
     OneInput,
     Partition,
     Select,
@@ -182,6 +183,8 @@ class _Translation:
                 return self._operator(transformation, NodeKind.ONE_INPUT, (selector,))
             case TwoInput(key_selector1=first, key_selector2=second):
                 return self._operator(transformation, NodeKind.TWO_INPUT, (first, second))
+            case MultipleInput(key_selectors=selectors):
+                return self._operator(transformation, NodeKind.MULTIPLE_INPUT, selectors)
             case Sink():
                 return self._sink(transformation)
             case Union():

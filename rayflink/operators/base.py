@@ -160,7 +160,7 @@ class Operator(ABC):
         """Called with each batch of records. Return what it leads to.
 
         Args:
-            input_index: 0, or 1 for the second input of an operator with two.
+            input_index: of several inputs the number of the one that it comes from, from 0 on.
         """
         raise NotImplementedError(f"{type(self).__name__} takes no records")
 

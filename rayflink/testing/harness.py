@@ -154,7 +154,7 @@ class OperatorHarness:
 
     Args:
         factory: makes the operator, or a list of operators chained one after the other.
-        inputs: 1 or 2; the watermark of two inputs is the smaller one.
+        inputs: how many the operator has; the watermark of several is the smallest.
         place: subtask, parallelism and options.
         restore: what `snapshot` gave, to start from; several snapshots after a rescale.
         narrow: outputs have room for one element at a time.
@@ -207,7 +207,7 @@ class OperatorHarness:
         self._feed(batch, input_index)
 
     def advance_watermark(self, timestamp: int, input_index: int = 0) -> None:
-        """Move the event time of an input; of two inputs the smaller watermark counts."""
+        """Move the event time of an input; of several inputs the smallest watermark counts."""
         self._refuse_after_end(input_index, "a watermark")
         self._feed_all(self._valve.watermark(input_index, timestamp))
 

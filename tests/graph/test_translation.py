@@ -31,6 +31,7 @@ from rayflink.graph.transformations import (
     CoFeedback,
     Feedback,
     MissingType,
+    MultipleInput,
     OneInput,
     Partition,
     Select,
@@ -245,6 +246,14 @@ def test_the_inputs_of_a_two_input_operator_are_told_apart() -> None:
         (1, 1, "BROADCAST"),
     ]
     assert graph.node(3).key_selectors == (first, None)
+
+
+def test_an_operator_takes_any_number_of_inputs_by_their_numbers():
+    inputs = [key_by(source()) for _ in range(3)]
+    graph = stream_graph([MultipleInput((*inputs,), operator, (first, None, first), name="Join")])
+    assert [(edge.source, edge.input_index) for edge in graph.edges] == [(1, 0), (2, 1), (3, 2)]
+    node = graph.node(4)
+    assert (node.kind.value, node.key_selectors, node.is_keyed) == ("MULTIPLE_INPUT", (first, None, first), True)
 
 
 @pytest.mark.spec("I05", "feedback", "I13", "loops", "C18", "no-recursion", "head-and-tail")

@@ -73,6 +73,7 @@ from .sql_options import LOCAL_TIME_ZONE as LOCAL_TIME_ZONE
 from .sql_options import MINI_BATCH as MINI_BATCH
 from .sql_options import MINI_BATCH_LATENCY as MINI_BATCH_LATENCY
 from .sql_options import MINI_BATCH_SIZE as MINI_BATCH_SIZE
+from .sql_options import MULTI_JOIN as MULTI_JOIN
 from .sql_options import NON_DETERMINISTIC_UPDATES as NON_DETERMINISTIC_UPDATES
 from .sql_options import NOT_NULL_ENFORCER as NOT_NULL_ENFORCER
 from .sql_options import PRINTED_WIDTH as PRINTED_WIDTH

@@ -46,6 +46,9 @@ BUSHY_JOINS = _option(SQL, "table.optimizer.bushy-join-reorder-threshold", INT, 
 BROADCAST_JOIN = _option(SQL, "table.optimizer.join.broadcast-threshold", LONG, 1 << 20,
                          "In batch mode, broadcast a join side of at most this many bytes to all subtasks, and do not "
                          "exchange the other side; -1: never.", test=(lambda value: value >= -1, "-1, or 0 and more"))
+MULTI_JOIN = _option(SQL, "table.optimizer.multi-join.enabled", BOOLEAN, False,
+                     "Run three and more regular joins of streams, inner and left ones, that have a key in common as "
+                     "one step, which stores the rows of the tables and no result between them.")
 REUSE_SUB_PLAN = _option(SQL, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "Compute common parts of a program once.")
 REUSE_SOURCE = _option(SQL, "table.optimizer.reuse-source-enabled", BOOLEAN, True,

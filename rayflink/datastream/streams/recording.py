@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.data_types.type_base import TypeInformation
@@ -73,4 +74,18 @@ def record_two_inputs(
     return step
 
 
-__all__ = ["SAME_RECORDS", "SAME_TYPE", "record_operator", "record_two_inputs"]
+def record_multiple_inputs(
+    env: StreamExecutionEnvironment,
+    before: Sequence[graph.Transformation],
+    name: str,
+    factory: Factory,
+    key_selectors: Sequence[graph.KeySelector | None],
+) -> graph.MultipleInput:
+    """Record an operator on any number of streams, and return its transformation; see `record_two_inputs`."""
+    factory()
+    step = graph.MultipleInput(tuple(before), factory, tuple(key_selectors), name=name)
+    env.add(step)
+    return step
+
+
+__all__ = ["SAME_RECORDS", "SAME_TYPE", "record_multiple_inputs", "record_operator", "record_two_inputs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rayflink.common.functions.function_classes import KeyBy
@@ -12,7 +12,7 @@ from rayflink.graph.checks import endless_source
 from rayflink.graph.partitioners import Broadcast, Global, KeyGroup, Partitioner
 from rayflink.operators.factory import Factory
 
-from .recording import record_operator, record_two_inputs
+from .recording import record_multiple_inputs, record_operator, record_two_inputs
 from .step import Step, transformation_of
 from .stream import DataStream
 
@@ -101,6 +101,21 @@ class StreamBuilder:
         steps = transformation_of(self.stream), transformation_of(other.stream)
         env = self.stream.get_execution_environment()
         step = record_two_inputs(env, steps, name, factory, None, key_selectors)
+        step.identity = identity
+        return self._after(step)
+
+    def add_multiple_input_operator(
+        self,
+        others: Sequence[StreamBuilder],
+        name: str,
+        factory: Factory,
+        key_selectors: Sequence[KeyBy | None],
+        identity: str | None = None,
+    ) -> StreamBuilder:
+        """Add an operator on this stream, its first input, and on others, in their order; see `add_operator`."""
+        steps = [transformation_of(builder.stream) for builder in (self, *others)]
+        env = self.stream.get_execution_environment()
+        step = record_multiple_inputs(env, steps, name, factory, key_selectors)
         step.identity = identity
         return self._after(step)
 

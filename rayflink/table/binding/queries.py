@@ -36,6 +36,7 @@ from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
 from .lookup_hints import check_lookup_hints
 from .match_recognize import match_recognize
+from .multi_join_hints import with_multi_joins
 from .numbering import ensure_order, expand_aliases, numberings_in
 from .over import add_over_columns, named_windows
 from .scope import Scope
@@ -200,7 +201,7 @@ class QueryBinder:
         tree = with_user_aggregates(tree, self.functions)
         relation, scope = self.from_clause(tree)
         hinted_ttl(tree, scope)  # its errors are raised whatever state the query keeps
-        relation = with_side_ttls(relation, tree, scope)
+        relation = with_multi_joins(with_side_ttls(relation, tree, scope), tree, scope)
         check_lookup_hints(tree, scope, tables_with_versions(tree))
         from_scope = scope
         tree, relation, scope = self.add_values(relation, scope, tree)

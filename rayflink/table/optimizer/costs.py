@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..plan.explain_steps import ShownStep
 from ..plan.joins import BroadcastJoin, KeyedJoin
 from ..plan.logical import Relation, Scan, Union
+from ..plan.multi_joins import MultiJoin
 from .estimates import Estimates, width
 
 
@@ -56,7 +57,7 @@ class Costs:
             memory = rowcount * row
         elif isinstance(plan, BroadcastJoin):
             memory = self.estimates.bytes(plan.inputs[plan.small])
-        elif isinstance(plan, KeyedJoin):
+        elif isinstance(plan, KeyedJoin | MultiJoin):
             memory = sum(self.estimates.bytes(side) for side in plan.inputs)
         own = 0.0 if isinstance(plan, Union) else rowcount
         return Cost(

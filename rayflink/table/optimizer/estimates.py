@@ -31,6 +31,7 @@ from ..plan.logical import (
 )
 from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
+from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
@@ -145,6 +146,8 @@ class Estimates:
                 return self._written_join(node)
             case KeyedJoin():
                 return self._keyed_join(node)
+            case MultiJoin():
+                return self.of(node.cascade())
             case WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
                 return self._as_below(node)
             case ChangelogNormalize() | UpsertMaterialize():

@@ -15,6 +15,7 @@ from .phases import BATCH_ONLY, LOGICAL, PHASES, STREAM_ONLY, Rule, name_of
 from .planner_config import PlannerConfig
 from .rules.broadcast_join import broadcast_join
 from .rules.fold_constants import fold_constants
+from .rules.joins_of_streams.multi_join import multi_join
 from .rules.one_phase_aggregate import one_phase_aggregate
 from .rules.reorder_joins import reorder_joins
 from .rules.split_distinct import split_distinct
@@ -40,6 +41,7 @@ class RuleSettings:
         phases: how whole groups are aggregated.
         distinct_buckets: into how many DISTINCT aggregates of streams are split; 0: they are not.
         has_mini_batch: rows of streams wait to be aggregated together.
+        merges_joins: joins of streams with a common key are run in one step.
     """
 
     is_batch: bool = False
@@ -50,6 +52,7 @@ class RuleSettings:
     phases: options.AggPhaseStrategy = options.AggPhaseStrategy.AUTO
     distinct_buckets: int = 0
     has_mini_batch: bool = False
+    merges_joins: bool = False
 
 
 def optimized(plan: Relation, session: Session, settings: RuleSettings | None = None) -> Relation:
@@ -86,6 +89,7 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
     estimates, most = Estimates(), min(settings.most_bushy, MOST_BUSHY)
     reorder = partial(reorder_joins, estimates=estimates, most_bushy=most)
     return {
+        multi_join: partial(multi_join, is_enabled=settings.merges_joins),
         fold_constants: partial(fold_constants, session=session),
         broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
         one_phase_aggregate: partial(one_phase_aggregate, estimates=estimates, strategy=settings.phases),

@@ -14,6 +14,7 @@ from .rules.broadcast_join import broadcast_join
 from .rules.constant_rows import constant_rows
 from .rules.drop_watermarks import drop_watermarks
 from .rules.fold_constants import fold_constants
+from .rules.joins_of_streams.multi_join import multi_join
 from .rules.joins_of_streams.store_by_unique_key import store_by_unique_key
 from .rules.joins_of_streams.stream_join import stream_join
 from .rules.joins_with_tables.recognize_lookup_join import recognize_lookup_join
@@ -61,6 +62,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         batch_join,
         stream_join,
         merge_projections_and_filters,
+        multi_join,
         rank_into_deduplicate,
         window_into_aggregate,
         merge_projections_and_filters,
@@ -103,7 +105,7 @@ NEEDED = frozenset(
     }
 )
 """Rules without which some queries cannot run."""
-STREAM_ONLY = frozenset({"store_by_unique_key", "stream_join", "two_phase_groups"})
+STREAM_ONLY = frozenset({"multi_join", "store_by_unique_key", "stream_join", "two_phase_groups"})
 BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregate", "reorder_joins"})
 
 

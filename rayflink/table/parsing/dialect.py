@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.parser import IsPredicatePrecedence, Parser
 
 from .chains import balance
-from .hints import HINTED, JOIN_HINTS, LOOKUP, LOOKUPS, OPTIONS, STATE_TTL, hints_in
+from .hints import HINTED, JOIN_HINTS, LOOKUP, LOOKUPS, MULTI_JOIN, MULTI_JOINS, OPTIONS, STATE_TTL, hints_in
 from .type_names import TypeNames
 
 TABLE_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
@@ -365,23 +365,26 @@ class FlinkParser(TypeNames):
         return table
 
     def _parse_hint(self) -> Any:
-        """STATE_TTL and LOOKUP behind SELECT."""
+        """STATE_TTL, LOOKUP and MULTI_JOIN behind SELECT."""
         if not self._match(TokenType.HINT):
             return None
         pairs: list[tuple[str, str]] = []
         lookups: list[dict[str, str]] = []
+        multi_joins: list[list[str]] = []
         for hint in hints_in(self.sql, self._prev.start, self._prev.end + 1):
             if hint.name == STATE_TTL:
                 pairs += hint.options(self.sql).items()
             elif hint.name == LOOKUP:
                 lookups.append(hint.options(self.sql))
+            elif hint.name == MULTI_JOIN:
+                multi_joins.append(hint.names(self.sql))
             elif hint.name not in JOIN_HINTS:
                 raise hint.misplaced(self.sql)
-        if not pairs and not lookups:
+        if not pairs and not lookups and not multi_joins:
             return None
         strings = [exp.EQ(this=exp.Literal.string(key), expression=exp.Literal.string(value)) for key, value in pairs]
         hints = exp.Hint(expressions=strings)
-        hints.meta[LOOKUPS] = lookups
+        hints.meta[LOOKUPS], hints.meta[MULTI_JOINS] = lookups, multi_joins
         return hints
 
     def _parse_pipe_syntax_query(self, query: Any) -> Any:

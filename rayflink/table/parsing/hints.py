@@ -1,7 +1,7 @@
 """Hints: comments that begin with a plus.
 
-OPTIONS behind a table, STATE_TTL and LOOKUP behind SELECT, count. Those that say how a join of whole tables could be
-run are known and change nothing. All others are refused, as in Flink.
+OPTIONS behind a table, STATE_TTL, LOOKUP and MULTI_JOIN behind SELECT, count. Those that say how a join of whole tables
+could be run are known and change nothing. All others are refused, as in Flink.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ HINTED = "options"
 """Where a table in a tree has them, among its meta data."""
 LOOKUPS = "lookups"
 """Where a hint in a tree has the options of each LOOKUP, among its meta data."""
-OPTIONS, STATE_TTL, LOOKUP = "OPTIONS", "STATE_TTL", "LOOKUP"
+MULTI_JOINS = "multi_joins"
+"""Where it has the names of the tables of each MULTI_JOIN."""
+OPTIONS, STATE_TTL, LOOKUP, MULTI_JOIN = "OPTIONS", "STATE_TTL", "LOOKUP", "MULTI_JOIN"
 JOIN_HINTS = ("BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP")
 """Hints behind SELECT that change no row."""
+_LEAST_NAMES = 2
 _COMMENT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _TEXT = r"'((?:[^']|'')*)'"
 _ONE = re.compile(rf"\s*(\w+)\s*(?:\(((?:[^()']|{_TEXT})*)\))?\s*(?:,|$)", re.DOTALL)
+_NAME = re.compile(r"(?:[\w$]+\s*\.\s*)*([\w$]+)")
 _PAIR = re.compile(rf"\s*{_TEXT}\s*=\s*{_TEXT}\s*(?:,|$)", re.DOTALL)
 _USAGE = (
     "write SELECT /*+ STATE_TTL('t' = '1 d') */ ..., FROM t /*+ OPTIONS('key' = 'value') */; behind SELECT stand "
-    f"LOOKUP('table' = 't', ...), too, and these, which change no row: {', '.join(JOIN_HINTS)}"
+    f"LOOKUP('table' = 't', ...) and MULTI_JOIN(t, u, v), too, and these, which change no row: {', '.join(JOIN_HINTS)}"
 )
 
 
@@ -60,6 +64,20 @@ class Hint(NamedTuple):
             offset = pair.end()
         return pairs
 
+    def names(self, text: str) -> list[str]:
+        """Return the names of tables that it gives, without their catalogs and databases.
+
+        Raises:
+            SqlError: it is written otherwise.
+        """
+        names = [_NAME.fullmatch(name.strip().replace("`", "")) for name in self.arguments.split(",")]
+        known = [name[1] for name in names if name is not None]
+        if len(known) < max(len(names), _LEAST_NAMES):
+            problem = f"{self.name}({self.arguments}) cannot be read"
+            remedy = f"write the names of the tables that are joined, two at least: {self.name}(t, u, v)"
+            raise SqlError(problem, remedy, text, self.comment)
+        return known
+
     def misplaced(self, text: str) -> SqlError:
         """Return the error of a hint that is not known where it stands."""
         if self.name == OPTIONS:
@@ -67,7 +85,7 @@ class Hint(NamedTuple):
                 "the hint OPTIONS belongs to no table that is read", "write it behind the name of a table that is read",
                 text, self.comment,
             )  # fmt: skip
-        names = (OPTIONS, STATE_TTL, LOOKUP, *JOIN_HINTS)
+        names = (OPTIONS, STATE_TTL, LOOKUP, MULTI_JOIN, *JOIN_HINTS)
         if self.name in names:
             return SqlError(f"the hint {self.name} is not allowed here", _USAGE, text, self.comment)
         return SqlError(f"there is no hint {self.name}{nearest(self.name, names)}", _USAGE, text, self.comment)
@@ -89,4 +107,7 @@ def hints_in(text: str, start: int, stop: int) -> Iterator[Hint]:
             offset = match.end()
 
 
-__all__ = ["HINTED", "JOIN_HINTS", "LOOKUP", "LOOKUPS", "OPTIONS", "STATE_TTL", "Hint", "hints_in"]
+__all__ = [
+    "HINTED", "JOIN_HINTS", "LOOKUP", "LOOKUPS", "MULTI_JOIN", "MULTI_JOINS", "OPTIONS", "STATE_TTL", "Hint",
+    "hints_in",
+]  # fmt: skip

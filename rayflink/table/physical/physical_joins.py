@@ -11,6 +11,7 @@ from ..plan.changelog import Change
 from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, StreamJoin, WindowJoin
 from ..plan.lineage import all_of, rows_of
 from ..plan.logical import Relation, TimePart, length_text
+from ..plan.multi_joins import MultiJoin
 from ..plan.typed import Session
 from ..runtime.joins.broadcast_join import BroadcastJoinOperator
 from ..runtime.joins.interval_bounds import IntervalBounds, SideTime
@@ -32,6 +33,8 @@ _REMEDY = (
 
 def translate_join(translation: Translation, plan: KeyedJoin) -> StreamBuilder:
     """Join two streams by key: rows of equal keys meet in one subtask, without keys all rows in one."""
+    if isinstance(plan, BroadcastJoin):
+        return _translate_broadcast_join(translation, plan)
     names = [
         [side.names[column] for column in plan.required_distribution(index) or ()]
         for index, side in enumerate(plan.inputs)
@@ -61,7 +64,7 @@ def _shown_ttls(translation: Translation, plan: StreamJoin) -> str:
     return ", leftStateTtl=[{}], rightStateTtl=[{}]".format(*shown)
 
 
-def translate_broadcast_join(translation: Translation, plan: BroadcastJoin) -> StreamBuilder:
+def _translate_broadcast_join(translation: Translation, plan: BroadcastJoin) -> StreamBuilder:
     """Join a table with a small one, all of whose rows every subtask gets."""
     sides = [translation.stream(side) for side in plan.inputs]
     sides[plan.small] = sides[plan.small].broadcast()
@@ -87,7 +90,7 @@ def _stream_factory(translation: Translation, plan: StreamJoin) -> Factory:
     spec = _spec(plan, translation.session)
     left, right = (
         SideState(
-            _row_form(translation, plan, index),
+            row_form(translation, plan, index),
             translation.side_ttl_ms(plan, index),
             (plan.kind.keeps_left or plan.kind.is_of_left, plan.kind.keeps_right)[index],
         )
@@ -96,8 +99,8 @@ def _stream_factory(translation: Translation, plan: StreamJoin) -> Factory:
     return Factory(StreamJoinOperator, StreamJoinSpec(spec, left, right, translation.wants_before(plan)))
 
 
-def _row_form(translation: Translation, plan: StreamJoin, index: int) -> RowForm:
-    """Return what distinguishes the rows of a side.
+def row_form(translation: Translation, plan: StreamJoin | MultiJoin, index: int) -> RowForm:
+    """Return what distinguishes the rows of a side, by its number.
 
     Raises:
         SqlError: its rows may be taken back, have no unique key, and cannot be compared.
@@ -167,4 +170,4 @@ def unsupported_join(plan: Join) -> SqlError:
     return SqlError(problem, f"let the planner have the rule stream_join, or {_REMEDY}", "", plan.place)
 
 
-__all__ = ["translate_broadcast_join", "translate_join", "unsupported_join"]
+__all__ = ["row_form", "translate_join", "unsupported_join"]

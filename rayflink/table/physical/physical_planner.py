@@ -33,6 +33,7 @@ from ..plan.logical import (
 )
 from ..plan.lookup_joins import LookupJoin
 from ..plan.matching import MatchRecognize
+from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
@@ -42,9 +43,10 @@ from ..plan.typed import Session
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
-from .physical_joins import translate_broadcast_join, translate_join, unsupported_join
+from .physical_joins import translate_join, unsupported_join
 from .physical_lookup_joins import translate_lookup_join
 from .physical_matching import translate_match
+from .physical_multi_joins import translate_multi_join
 from .physical_over import is_by_time, translate_numbers, translate_over
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
 from .physical_rows import (
@@ -156,12 +158,12 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_rank(translation, node)
         case OverAggregate():
             return translate_over(translation, node)
-        case BroadcastJoin():
-            return translate_broadcast_join(translation, node)
         case TemporalJoin():
             return translate_temporal_join(translation, node)
-        case WindowJoin() | IntervalJoin() | StreamJoin() | KeyedJoin():
+        case WindowJoin() | IntervalJoin() | StreamJoin() | BroadcastJoin() | KeyedJoin():
             return translate_join(translation, node)
+        case MultiJoin():
+            return translate_multi_join(translation, node)
         case LookupJoin():
             return translate_lookup_join(translation, node)
         case Join():

@@ -15,6 +15,7 @@ from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
 from ..plan.joins import StreamJoin
 from ..plan.logical import Filter, Project, Relation, Schema, Sink, length_text
+from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog
 from ..plan.typed import Expr, Session
 from ..runtime.calc import CalcOperator
@@ -90,8 +91,8 @@ class Translation:
         hint = plan.ttl if isinstance(plan, GroupAggregate) else None
         return self.settings.state_ttl_ms if hint is None else DURATION.read(hint[1]).to_millis()
 
-    def side_ttl_ms(self, plan: StreamJoin, index: int) -> int:
-        """Return the same of the rows of one side of a join, the first or the second."""
+    def side_ttl_ms(self, plan: StreamJoin | MultiJoin, index: int) -> int:
+        """Return the same of the rows of one side of a join, by its number."""
         hint = plan.ttls[index]
         return self.settings.state_ttl_ms if hint is None else DURATION.read(hint[1]).to_millis()
 

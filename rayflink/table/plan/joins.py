@@ -77,11 +77,13 @@ class Join(_OnTwo):
         is_whole: both sides are whole tables, and the join may wait for their ends.
         ttls: of the left and of the right side, (table, time after which a row is forgotten that is not written), in a
             stream; None: the time is `table.exec.state.ttl`.
+        is_hinted: a hint asks for it to be run together with other joins of streams, see `MultiJoin`.
     """
 
     condition: Expr
     is_whole: bool = False
     ttls: Ttls = field(default=(None, None), kw_only=True)
+    is_hinted: bool = field(default=False, kw_only=True)
 
     @property
     def exprs_of_rows(self) -> tuple[Expr, ...]:
@@ -166,11 +168,13 @@ class StreamJoin(KeyedJoin):
             the time is `table.exec.state.ttl`.
         unique: numbers of the columns of a unique key of each side, by which its rows are stored; none: it has none.
         is_upsert: rows that replace others by these keys may come without the row before.
+        is_hinted: see `Join`.
     """
 
     ttls: Ttls = (None, None)
     unique: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     is_upsert: bool = False
+    is_hinted: bool = False
 
     def takes_changes(self) -> Change:
         return Change.ALL

@@ -28,6 +28,7 @@ from .logical import (
 )
 from .lookup_joins import LookupJoin
 from .matching import MatchRecognize
+from .multi_joins import MultiJoin
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate, call_text
 from .plan_nodes import node_of
@@ -79,6 +80,9 @@ def lineage(relation: Relation, index: int) -> str:
         case Join() | KeyedJoin():
             width = node.width
             return lineage(node.left, index) if index < width else lineage(node.right, index - width)
+        case MultiJoin():
+            source = node.input_of(index)
+            return lineage(node.relations[source], index - node.starts[source])
         case Scan() | Values() | ToChangelog() | FromChangelog() | Sink():
             return name
         case _:

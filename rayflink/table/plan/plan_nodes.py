@@ -27,6 +27,7 @@ from .logical import (
 )
 from .lookup_joins import LookupJoin, SnapshotJoin
 from .matching import MatchRecognize
+from .multi_joins import MultiJoin
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate
 from .ranks import Deduplicate, Rank, WindowRank
@@ -53,6 +54,7 @@ PlanNode: TypeAlias = (
     | IntervalJoin
     | StreamJoin
     | KeyedJoin
+    | MultiJoin
     | MatchRecognize
     | OverAggregate
     | Sort

@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from ..errors import SqlError
 from .groups import GroupAggregate
-from .joins import StreamJoin
+from .joins import JoinKind, StreamJoin
 from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
+from .multi_joins import MultiJoin
 from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
 from .upserts import ChangelogNormalize, UpsertMaterialize
@@ -57,6 +58,8 @@ def upsert_keys(relation: Relation) -> Keys:
             return _of_rank(relation)
         case StreamJoin():
             return _of_join(relation)
+        case MultiJoin():
+            return _of_multi_join(relation)
     return NO_KEYS
 
 
@@ -97,8 +100,7 @@ def _of_join(join: StreamJoin) -> Keys:
     A side's key must have the columns of the join's key: otherwise its changes may come in any order.
     """
     sides = [
-        frozenset(key for key in upsert_keys(side) if set(keys) <= key)
-        for side, keys in zip(join.inputs, (join.keys.left, join.keys.right), strict=True)
+        _with_columns(side, keys) for side, keys in zip(join.inputs, (join.keys.left, join.keys.right), strict=True)
     ]
     if join.kind.is_of_left:
         return sides[0]
@@ -108,6 +110,29 @@ def _of_join(join: StreamJoin) -> Keys:
         keys |= sides[0]
     if join.has_key_as_unique(0) and not join.kind.keeps_left:
         keys |= right
+    return _shortest(keys)
+
+
+def _of_multi_join(join: MultiJoin) -> Keys:
+    """Return the same of joins, one after the other; a side is one of the inputs, or the result before it."""
+    keys, is_single = _with_columns(join.relations[0], join.keys[0]), join.has_key_as_unique(0)
+    for number, step in enumerate(join.steps, start=1):
+        start = join.starts[number]
+        sources = _with_columns(join.relations[number], join.keys[number])
+        further = frozenset(frozenset(start + column for column in key) for key in sources)
+        both = {left | other for left, other in product(sorted(keys, key=sorted), sorted(further, key=sorted))}
+        is_unique = join.has_key_as_unique(number)
+        both |= keys if is_unique else NO_KEYS
+        both |= further if is_single and step.kind is JoinKind.INNER else NO_KEYS
+        keys, is_single = _shortest(both), is_single and is_unique
+    return keys
+
+
+def _with_columns(side: Relation, columns: Collection[int]) -> Keys:
+    return frozenset(key for key in upsert_keys(side) if set(columns) <= key)
+
+
+def _shortest(keys: Iterable[frozenset[int]]) -> Keys:
     return frozenset(sorted(keys, key=lambda key: (len(key), sorted(key)))[:_MOST_KEYS])
 
 

@@ -200,6 +200,7 @@ class PlanningContext:
             get(options.AGG_PHASE_STRATEGY),
             get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self.is_batch else 0,
             get(options.MINI_BATCH) and not self.is_batch,
+            get(options.MULTI_JOIN),
         )
 
     def planner_settings(self) -> PlannerSettings:

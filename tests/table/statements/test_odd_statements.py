@@ -76,6 +76,12 @@ REFUSED = [
         "STATE_TTL of 'nosuch', which is not a table of FROM",
     ),
     ("SELECT /*+ STATE_TTL('emp' = 'abc') */ id FROM emp", 40, "'abc' is not a duration"),
+    (
+        "SELECT /*+ MULTI_JOIN(emp, nosuch) */ emp.id FROM emp",
+        39,
+        "MULTI_JOIN of 'nosuch', which is not a table of FROM",
+    ),
+    ("SELECT /*+ MULTI_JOIN(emp) */ emp.id FROM emp", 8, "write the names of the tables that are joined, two"),
     # definitions
     ("CREATE TABLE t (a INT, UNIQUE (a) NOT ENFORCED) WITH ('connector' = 'datagen')", 24, "UNIQUE is not supported"),
     ("CREATE TABLE t (a INT, CHECK (a > 1)) WITH ('connector' = 'datagen')", 24, "CHECK is not supported"),

@@ -45,6 +45,7 @@ from ...plan.logical import (
 )
 from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import MatchRecognize
+from ...plan.multi_joins import MultiJoin
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
@@ -106,7 +107,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return node.limit is None and not node.offset
         case Union():
             return True
-        case Join() | KeyedJoin():
+        case Join() | KeyedJoin() | MultiJoin():
             return False  # see push_filter_through_join
         case (
             Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog()

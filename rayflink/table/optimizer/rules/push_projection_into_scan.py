@@ -43,6 +43,7 @@ from ...plan.logical import (
 )
 from ...plan.lookup_joins import LookupJoin
 from ...plan.matching import ClassifierReference, MatchRecognize, Reference
+from ...plan.multi_joins import MultiJoin
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
@@ -105,7 +106,7 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
         case Values():
             return node, _all(node)
         case (
-            Union() | Unnest() | Join() | KeyedJoin() | Rank() | ToChangelog() | FromChangelog()
+            Union() | Unnest() | Join() | KeyedJoin() | MultiJoin() | Rank() | ToChangelog() | FromChangelog()
             | ChangelogNormalize() | UpsertMaterialize() | Sink()
         ):  # fmt: skip
             inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]

@@ -28,6 +28,7 @@ from dataclasses import replace
 
 from ...plan.joins import IntervalJoin, KeyedJoin, WindowJoin, joined_schema
 from ...plan.logical import Filter, Project, Relation
+from ...plan.multi_joins import MultiJoin, multi_joined_schema
 from ...plan.temporal_joins import TemporalJoin
 from ...plan.typed import Column
 from .push_projection_into_scan import columns_of, moved
@@ -48,12 +49,15 @@ def _narrowed(relation: Relation) -> Relation:
         return relation
     between = relation.input if isinstance(relation.input, Filter) else None
     join = between.input if between is not None else relation.input
-    if not isinstance(join, KeyedJoin):
+    if not isinstance(join, KeyedJoin | MultiJoin):
         return relation
     needed = {index for expr in relation.exprs for index in columns_of(expr)}
     if between is not None:
         needed |= set(columns_of(between.condition))
-    narrow_join, places = _narrowed_sides(join, needed)
+    narrow_join: Relation
+    narrow_join, places = (
+        _narrowed_inputs(join, needed) if isinstance(join, MultiJoin) else _narrowed_sides(join, needed)
+    )
     if narrow_join is join:
         return relation
     below: Relation = narrow_join
@@ -101,6 +105,31 @@ def _narrowed_sides(join: KeyedJoin, needed: set[int]) -> tuple[KeyedJoin, dict[
     if isinstance(narrow_join, TemporalJoin):
         return replace(narrow_join, times=(own_places[narrow_join.times[0]], other_places[narrow_join.times[1]])), both
     return narrow_join, both
+
+
+def _narrowed_inputs(join: MultiJoin, needed: set[int]) -> tuple[MultiJoin, dict[int, int]]:
+    """Return the same of a join of several inputs."""
+    needed = needed | set(columns_of(*join.exprs_of_rows))
+    relations: list[Relation] = []
+    keys: list[tuple[int, ...]] = []
+    places: dict[int, int] = {}
+    start = 0
+    for number, relation in enumerate(join.relations):
+        before = join.starts[number]
+        own = {index - before for index in needed if before <= index < join.starts[number + 1]}
+        narrow, own_places = with_columns(relation, own | set(join.keys[number]))
+        places |= {before + index: start + place for index, place in own_places.items()}
+        keys.append(tuple(own_places[index] for index in join.keys[number]))
+        relations.append(narrow)
+        start += len(narrow.schema)
+    if all(narrow is relation for narrow, relation in zip(relations, join.relations, strict=True)):
+        return join, {}
+    steps = tuple(
+        step if step.condition is None else replace(step, condition=moved(step.condition, places))
+        for step in join.steps
+    )
+    schema = multi_joined_schema(relations, steps)
+    return replace(join, schema=schema, relations=tuple(relations), steps=steps, keys=tuple(keys)), places
 
 
 def with_columns(side: Relation, wanted: set[int]) -> tuple[Relation, dict[int, int]]:

@@ -62,7 +62,12 @@ class StoredSide:
             tuple(columns), self._width, state.form, unique_width, state.has_matches, state.ttl_ms
         )  # fmt: skip
         self.rows = KeyedMultiset(spec)
-        self.has_matches, self._expires = state.has_matches, state.ttl_ms > 0
+        self.has_matches, self._expires, self._form = state.has_matches, state.ttl_ms > 0, state.form
+
+    @property
+    def is_each_row_once(self) -> bool:
+        """Return whether the rows of a key are as many as `find` says: none is over, and none stands for others."""
+        return not self._expires and self._form is not RowForm.COUNTED
 
     def open(self, ctx: OperatorContext, memory: FrameMemory, name: str) -> StoredTable:
         """Take memory and metrics, and return what takes the snapshots."""
@@ -108,7 +113,11 @@ class StoredSide:
 
     def take(self, rows: Numbers) -> Columns:
         """Return the columns of stored rows, in the order of the side."""
-        return self.from_state(self.rows.take(rows)) if len(rows) else self._side.no_rows()
+        return self.from_state(self.rows.take(rows)) if len(rows) else self.no_rows()
+
+    def no_rows(self) -> Columns:
+        """Return empty columns, in the order of the side."""
+        return self._side.no_rows()
 
 
 __all__ = ["SideState", "StoredSide"]

@@ -19,6 +19,7 @@ from .frame_memory import Columns
 from .key_rows import take_rows
 from .keyed_table import IndexForm, KeyedTable
 from .record_layout import FLAGS, IN_USE, KEY_HEAP, VALUE_HEAP
+from .running_counts import running_counts
 from .runs import first_of_runs, stable_order
 from .secondary_index import RowsOfKeys
 
@@ -169,6 +170,35 @@ class KeyedMultiset:
             case _:
                 self._replace(columns, signs, matches, now_ms)
 
+    def effects(self, columns: Columns, signs: Rows, now_ms: int) -> Rows:
+        """Return what each change, one after the other, adds to the number of rows: 1, -1 or 0; none is made.
+
+        A row that is not there cannot be taken back, and one that replaces another by its unique key adds none.
+
+        Args:
+            columns: of the rows.
+            signs: 1 for each row that comes, -1 for each that is taken back.
+        """
+        if not len(signs) or self._form is RowForm.APPENDED:
+            return signs
+        if self._form is RowForm.COUNTED and signs.min() > 0:
+            return signs
+        keys = self.table.comparable(columns[: self._key_width])
+        codes, firsts = distinct_keys(keys, fingerprints(keys))
+        rows = self.table.find(take_rows(keys, firsts), now_ms)
+        counts = (rows >= 0).astype(np.int64)
+        if self._form is RowForm.COUNTED:
+            known = np.flatnonzero(rows >= 0)
+            counts[known] = self.table.numbers(rows[known], self._count)
+            return np.where(running_counts(codes, signs, counts).before + signs < 0, 0, signs)
+        order = stable_order(codes)
+        is_there = np.append(0, signs[order][:-1] > 0)
+        starts = np.flatnonzero(first_of_runs(codes[order]))
+        is_there[starts] = counts[codes[order[starts]]]
+        effects = np.empty(len(signs), dtype=np.int64)
+        effects[order] = (signs[order] > 0) - is_there
+        return effects
+
     def _values(self, columns: Columns, matches: Rows | None, counts: Rows | None) -> Columns:
         numbers = [numbers for numbers in (counts, matches) if numbers is not None]
         return [*columns[self._key_width :], *(to_arrow(column, pa.int64()) for column in numbers)]
@@ -253,7 +283,7 @@ def _counts_after(codes: NDArray[np.intp], signs: Rows, counts: Rows) -> Rows:
 
 
 def _arrivals(codes: NDArray[np.intp], signs: Rows, counts: Rows) -> Rows:
-    """Return the changes that add a row of which there is none just then, in their order among equal rows.
+    """Return the changes that add a row of which there is none just then.
 
     Args:
         codes: the distinct row of each change.
@@ -263,17 +293,7 @@ def _arrivals(codes: NDArray[np.intp], signs: Rows, counts: Rows) -> Rows:
     >>> _arrivals(np.array([0, 1, 0, 0, 0, 0]), np.array([1, 1, 1, -1, -1, 1]), np.array([0, 3])).tolist()
     [0, 5]
     """
-    order = stable_order(codes)
-    is_first = first_of_runs(codes[order])
-    starts, runs = np.flatnonzero(is_first), np.cumsum(is_first) - 1
-    sums = np.cumsum(signs[order])
-    sums += (counts[codes[order[starts]]] + signs[order[starts]] - sums[starts])[runs]
-    apart = runs * (sums.max() - sums.min() + 1)  # the least sum of a run is not that of an earlier one
-    least = np.minimum.accumulate(sums - apart) + apart
-    after = sums - np.minimum(least, 0)
-    before = np.append(0, after[:-1])
-    before[starts] = counts[codes[order[starts]]]
-    arrivals: Rows = order[(signs[order] > 0) & (before == 0)]
+    arrivals: Rows = np.flatnonzero((signs > 0) & (running_counts(codes, signs, counts).before == 0))
     return arrivals
 
 

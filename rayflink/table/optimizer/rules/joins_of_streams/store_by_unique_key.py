@@ -1,4 +1,4 @@
-"""Stores the rows of a join of streams by a unique key, where a side has one, instead of by all their columns.
+"""Stores the rows of joins of streams by a unique key, where a side has one, instead of by all their columns.
 
 A row then replaces the one with its key. Where the pairs of a row replace those of the row before it, all of them,
 its input may leave that one out.
@@ -48,6 +48,7 @@ from dataclasses import replace
 from ....plan.changelog import Change
 from ....plan.joins import JoinKind, StreamJoin
 from ....plan.logical import Relation
+from ....plan.multi_joins import MultiJoin
 from ....plan.upsert_keys import upsert_keys
 
 
@@ -57,6 +58,10 @@ def store_by_unique_key(plan: Relation) -> Relation:
 
 
 def _stored(node: Relation) -> Relation:
+    if isinstance(node, MultiJoin):
+        unique = tuple(_unique_key(side, keys) for side, keys in zip(node.inputs, node.keys, strict=True))
+        is_plain = node.is_inner and not node.exprs_of_rows
+        return replace(node, unique=unique, is_upsert=is_plain and _may_replace(node.inputs, unique, node.keys))
     if not isinstance(node, StreamJoin):
         return node
     left, right = (
@@ -80,9 +85,14 @@ def _takes_upserts(join: StreamJoin) -> bool:
     """
     if join.kind is not JoinKind.INNER or join.condition is not None:
         return False
+    return _may_replace(join.inputs, join.unique, (join.keys.left, join.keys.right))
+
+
+def _may_replace(sides: Sequence[Relation], unique: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]) -> bool:
+    """Return whether each side that changes rows has them by a unique key with the columns that are equal in a pair."""
     return all(
-        Change.UPDATE not in _changes(side) or (unique != () and set(keys) <= set(unique))
-        for side, unique, keys in zip(join.inputs, join.unique, (join.keys.left, join.keys.right), strict=True)
+        Change.UPDATE not in _changes(side) or (len(key) > 0 and set(columns) <= set(key))
+        for side, key, columns in zip(sides, unique, keys, strict=True)
     )
 
 

@@ -56,8 +56,9 @@ def _joined(node: Relation) -> Relation:
     join = keyed(node, equal.pairs, equal.rest)
     schema = tuple(replace(column, part=None, windowing=None) for column in join.schema)
     stream = StreamJoin(
-        schema, join.left, join.right, join.kind, join.keys, join.condition, node.ttls, place=node.place
-    )
+        schema, join.left, join.right, join.kind, join.keys, join.condition, node.ttls,
+        is_hinted=node.is_hinted, place=node.place,
+    )  # fmt: skip
     return as_before(node, stream)
 
 
