@@ -46,8 +46,8 @@ ROOMS = {
     "message_queues nats rabbitmq mqtt cdc postgres mysql jdbc",
     "rayflink.cep": "nfa runtime",
     "rayflink.table": (
-        "types plan parsing conversion functions user_functions runtime binding dsl connectors optimizer physical "
-        "statements"
+        "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
+        "physical statements"
     ),
     "rayflink.table.runtime": "aggregates keyed_state windows joins ranks groups upserts matching lookups over",
     "rayflink.table.functions": "casts times",

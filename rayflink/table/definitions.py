@@ -111,7 +111,10 @@ class ViewDefinition:
         text: its query; "" where `relation` says what it is.
         relation: the plan of a view that was made of a `Table`.
         selected: the columns that the query had when the view was made: it keeps to them.
-        home: catalog and database in which short names of the query are looked up.
+        home: catalog and database in which short names of the query are looked up; ("", ""): its own.
+        original: the query as it was written, where `text` has full names; "": as in `text`.
+        types: its columns with their types, for those who list it; (): not known.
+        options: properties without effect.
     """
 
     text: str
@@ -120,6 +123,13 @@ class ViewDefinition:
     relation: Any = None
     selected: tuple[str, ...] = ()
     home: tuple[str, str] = ("", "")
+    original: str = ""
+    types: tuple[ColumnDefinition, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def with_home(self, home: tuple[str, str]) -> ViewDefinition:
+        """Return the same, with short names that are looked up in a catalog and a database."""
+        return replace(self, home=home)
 
 
 def quoted(name: str) -> str:

@@ -34,27 +34,25 @@ from .physical.stream_sinks import AsRecord
 from .physical.stream_tables import columns_asked, columns_of, definition_of
 from .plan.changelog import ChangelogMode
 from .plan.logical import Attribute, Scan
-from .plan.typed import known_names
 from .runtime.lookups.lookup_function import LookupFunction
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
 from .statements.named_tables import NamedTables, parts_of
 from .statements.planning_context import PlanningContext, anonymous_name, check_table
 from .statements.query_runner import QueryRunner
+from .statements.registered_objects import RegisteredObjects
 from .statements.sql_script import ScriptRunner, show
 from .statements.statement_runner import StatementRunner
 from .table import Table, plan_of, select_from
 from .table_config import TableConfig
 from .table_result import TableResult
 from .types import DataType, DataTypes
-from .udf import AggregateFunction, TableAggregateFunction, TableFunction, UserFunction, udaf, udf, udtaf, udtf
-from .user_functions.function_classes import UserDefinedFunction
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-class TableEnvironment(NamedTables, LegacyTables):
+class TableEnvironment(NamedTables, RegisteredObjects, LegacyTables):
     """Holds tables by name and runs queries on them.
 
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
@@ -337,51 +335,6 @@ class TableEnvironment(NamedTables, LegacyTables):
         """Name a table; `create_temporary_view` under its name of old."""
         self.create_temporary_view(name, table)
 
-    # functions
-
-    def create_temporary_function(self, path: str, function: Any) -> None:
-        """Make a function known to queries under a name.
-
-        Args:
-            path: its name; case does not count.
-            function: what `udf`, `udtf`, `udaf` or `udtaf` makes, a ScalarFunction, an AggregateFunction that says its
-                result type, or a function with an annotation of its result.
-
-        Raises:
-            InvalidTypesError: its result has no type.
-        """
-        if isinstance(function, type) and issubclass(function, UserDefinedFunction):
-            function = function()
-        declared = function
-        if not isinstance(function, UserFunction):
-            declared = _declaration_of(function)(function)
-        name = path.rpartition(".")[2].upper()
-        self._context.functions[name] = declared.registered(name)
-
-    def create_temporary_system_function(self, name: str, function: Any) -> None:
-        """Register a function for all catalogs."""
-        self.create_temporary_function(name, function)
-
-    def drop_temporary_function(self, path: str) -> bool:
-        """Forget a function; whether there was one."""
-        return self._context.functions.pop(path.rpartition(".")[2].upper(), None) is not None
-
-    def drop_temporary_system_function(self, name: str) -> bool:
-        """Forget a function; whether there was one."""
-        return self.drop_temporary_function(name)
-
-    drop_function = drop_temporary_function
-
-    def list_functions(self) -> list[str]:
-        """Return names of all functions, those of SQL and one's own."""
-
-        known = [name.lower() for name in known_names() if name.replace("_", "").isalnum()]
-        return sorted({*known, *self.list_user_defined_functions()})
-
-    def list_user_defined_functions(self) -> list[str]:
-        """Return names of the functions of one's own."""
-        return sorted(name.lower() for name in self._context.functions)
-
     # queries
 
     def create_statement_set(self) -> StatementSet:
@@ -530,14 +483,6 @@ def _listed(row: Any) -> Iterable[Any]:
     if isinstance(row, dict):
         return list(row.values())
     return row if isinstance(row, (tuple, list, Row)) else (row,)
-
-
-def _declaration_of(function: object) -> Callable[[object], UserFunction]:
-    """Return the call that makes a function of queries of what a program registers."""
-    declarations: list[tuple[type, Callable[[object], UserFunction]]] = [
-        (TableFunction, udtf), (AggregateFunction, udaf), (TableAggregateFunction, udtaf),
-    ]  # fmt: skip
-    return next((declare for kind, declare in declarations if isinstance(function, kind)), udf)
 
 
 __all__ = ["StreamTableEnvironment", "TableEnvironment"]

@@ -6,7 +6,7 @@ import datetime
 import importlib.util
 import inspect
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -314,6 +314,26 @@ def _aggregate_type(f: UserValue, name: str, result_type: DataType | str | None)
 
 
 _NO_RESULT_TYPE = ImperativeAggregateFunction.get_result_type
+
+
+def as_user_function(function: object) -> UserFunction:
+    """Return what queries call.
+
+    Args:
+        function: what `udf`, `udtf`, `udaf` or `udtaf` made, an instance or a class of a UserDefinedFunction, or a
+            function with an annotation of its result.
+
+    Raises:
+        InvalidTypesError: its result has no type.
+    """
+    if isinstance(function, type) and issubclass(function, UserDefinedFunction):
+        function = function()
+    if isinstance(function, UserFunction):
+        return function
+    declarations: list[tuple[type, Callable[[object], UserFunction]]] = [
+        (TableFunction, udtf), (AggregateFunction, udaf), (TableAggregateFunction, udtaf),
+    ]  # fmt: skip
+    return next((declare for kind, declare in declarations if isinstance(function, kind)), udf)(function)
 
 
 def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None) -> tuple[str, bool]:

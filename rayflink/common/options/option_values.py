@@ -62,6 +62,13 @@ class UpsertMaterialize(Enum):
     FORCE = "FORCE"
 
 
+class CatalogStoreKind(Enum):
+    """The place of the definitions of catalogs."""
+
+    GENERIC_IN_MEMORY = "generic_in_memory"
+    FILE = "file"
+
+
 class SinkKeyedShuffle(Enum):
     """The tables before which rows are partitioned by PRIMARY KEY."""
 
@@ -152,6 +159,7 @@ __all__ = [
     "PlacementStrategy",
     "RestartStrategyType",
     "RuntimeMode",
+    "CatalogStoreKind",
     "SinkKeyedShuffle",
     "StateBackendType",
     "Target",

@@ -36,6 +36,7 @@ from .option_types import (
 )
 from .option_values import LOG_LEVELS
 from .option_values import AggPhaseStrategy as AggPhaseStrategy
+from .option_values import CatalogStoreKind as CatalogStoreKind
 from .option_values import CheckpointingMode as CheckpointingMode
 from .option_values import ClosureCleanerLevel as ClosureCleanerLevel
 from .option_values import CompactionStyle as CompactionStyle
@@ -61,6 +62,8 @@ from .sql_options import BROADCAST_JOIN as BROADCAST_JOIN
 from .sql_options import BUILT_IN_CATALOG as BUILT_IN_CATALOG
 from .sql_options import BUILT_IN_DATABASE as BUILT_IN_DATABASE
 from .sql_options import BUSHY_JOINS as BUSHY_JOINS
+from .sql_options import CATALOG_STORE as CATALOG_STORE
+from .sql_options import CATALOG_STORE_PATH as CATALOG_STORE_PATH
 from .sql_options import DISTINCT_BUCKETS as DISTINCT_BUCKETS
 from .sql_options import DUPLICATE_CHANGES as DUPLICATE_CHANGES
 from .sql_options import EARLY_FIRE_DELAY as EARLY_FIRE_DELAY

@@ -12,6 +12,7 @@ from .option_declaring import millis as _ms
 from .option_types import BOOLEAN, DURATION, INT, LONG, STRING, enum_type
 from .option_values import (
     AggPhaseStrategy,
+    CatalogStoreKind,
     LookupOutput,
     NonDeterministicUpdates,
     NotNullEnforcer,
@@ -26,6 +27,12 @@ BUILT_IN_CATALOG = _option(SQL, "table.builtin-catalog-name", STRING, "default_c
                            "Name of the initial catalog; read when the environment is created.", test=_NAME)
 BUILT_IN_DATABASE = _option(SQL, "table.builtin-database-name", STRING, "default_database",
                             "Name of its initial database; read when the environment is created.", test=_NAME)
+CATALOG_STORE = _option(SQL, "table.catalog-store.kind", enum_type(CatalogStoreKind),
+                        CatalogStoreKind.GENERIC_IN_MEMORY,
+                        "Where the definitions of catalogs are stored: in the environment, or in files, from which "
+                        "later programs open them; read when the environment is created.")
+CATALOG_STORE_PATH = _option(SQL, "table.catalog-store.file.path", STRING, None,
+                             "Folder of these files, created when it is missing.")
 LOCAL_TIME_ZONE = _option(SQL, "table.local-time-zone", STRING, "default",
                           "Time zone of the session, a name of the IANA database; default: the machine's time zone.")
 AGG_PHASE_STRATEGY = _option(SQL, "table.optimizer.agg-phase-strategy", enum_type(AggPhaseStrategy),

@@ -99,8 +99,13 @@ class DeltaPlace:
                 f"{self} has {features}, which is not supported for writes", "drop it, or use another table"
             )
 
-    def create(self, schema: pyarrow.Schema, partition_columns: list[str]) -> None:
+    def create(
+        self, schema: pyarrow.Schema, partition_columns: list[str], description: str | None = None
+    ) -> None:
         """Create the table, unless another has created it meanwhile.
+
+        Args:
+            description: stored with it; None: it has none.
 
         Raises:
             LakeError: Delta has no such type for a column.
@@ -109,8 +114,9 @@ class DeltaPlace:
         try:
             with self.errors("created"):
                 module.DeltaTable.create(
-                    self.path, schema, mode="ignore", partition_by=partition_columns, storage_options=self._storage()
-                )
+                    self.path, schema, mode="ignore", partition_by=partition_columns, description=description,
+                    storage_options=self._storage(),
+                )  # fmt: skip
         except LakeError:
             if not self.exists():
                 raise

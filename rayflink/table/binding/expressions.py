@@ -73,6 +73,17 @@ def cast(expr: Expr, target: DataType) -> Expr:
     return Call(nullable, named("CAST"), (expr,), place=expr.place)
 
 
+def is_built_in(name: str) -> bool:
+    """Return whether SQL has a function of a name, which is in capitals."""
+    if name in AGGREGATES:
+        return True
+    try:
+        named(name)
+    except KeyError:
+        return False
+    return True
+
+
 class ExpressionBinder:
     """Binds expressions over the columns of a scope.
 

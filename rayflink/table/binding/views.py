@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..catalog import Catalogs
+from ..catalog.named_objects import Catalogs
 from ..definitions import Path, ViewDefinition
 from ..errors import SqlError
 from ..parsing import statements

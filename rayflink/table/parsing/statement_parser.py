@@ -404,46 +404,6 @@ class StatementParser(TableDefinitions):
             return statements.Explain(self._statement_set(), tuple(details))
         return statements.Explain(self._any(), tuple(details))
 
-    def _begun_use(self) -> statements.Use:
-        kind = "CATALOG" if self._words("CATALOG") else "DATABASE"
-        place, path = self._path()
-        return statements.Use(kind, path, place=place)
-
-    def _begun_show(self) -> statements.Show:
-        for what in ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "FUNCTIONS", "USER FUNCTIONS", "JARS", "MODULES",
-                     "FULL MODULES", "CURRENT DATABASE", "CURRENT CATALOG"):  # fmt: skip
-            if self._words(*what.split()):
-                path: statements.Path = ()
-                place = None
-                if what in ("TABLES", "VIEWS", "DATABASES") and (self._words("FROM") or self._words("IN")):
-                    place, path = self._path()
-                show = statements.Show(what, path, place=place)
-                return show if what.startswith("CURRENT") else self._liked(show)
-        for what in ("CREATE TABLE", "CREATE VIEW"):
-            if self._words(*what.split()):
-                place, path = self._path()
-                return statements.Show(what, path, place=place)
-        if self._words("COLUMNS"):
-            if not (self._words("FROM") or self._words("IN")):
-                self.refuse("FROM and a table are wanted", "write SHOW COLUMNS FROM table")
-            place, path = self._path()
-            return self._liked(statements.Show("COLUMNS", path, place=place))
-        remedy = "show TABLES, VIEWS, DATABASES, FUNCTIONS, COLUMNS FROM table or CREATE TABLE table"
-        self.refuse(f"SHOW {self._curr.text} is not known", remedy)
-
-    def _liked(self, show: statements.Show) -> statements.Show:
-        negated = self._words("NOT")
-        if self._words("LIKE"):
-            return statements.Show(show.what, show.path, self._string(), negated, place=show.place)
-        return show
-
-    def _begun_describe(self) -> statements.Describe:
-        self._words("EXTENDED")
-        place, path = self._path()
-        return statements.Describe(path, place=place)
-
-    _begun_desc = _begun_describe
-
     def _begun_set(self) -> statements.SetOption:
         if not self._curr:
             return statements.SetOption()

@@ -128,23 +128,90 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True)
+class CreateCatalog(Statement):
+    """CREATE CATALOG."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterCatalog(Statement):
+    """ALTER CATALOG ... SET (...), RESET (...) or COMMENT; `comment` None: it stays."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
 class CreateDatabase(Statement):
     """CREATE DATABASE."""
 
     path: Path
     comment: str | None = None
     if_not_exists: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AlterDatabase(Statement):
+    """ALTER DATABASE ... SET (...)."""
+
+    path: Path
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FunctionOf(Statement):
+    """CREATE FUNCTION and ALTER FUNCTION.
+
+    Args:
+        class_name: where Python finds it, as "package.module.name".
+        language: in capitals.
+        is_system: it is known in all catalogs.
+        if_exists: of ALTER; `if_not_exists` of CREATE.
+    """
+
+    path: Path
+    class_name: str
+    language: str = "JAVA"
+    temporary: bool = False
+    is_system: bool = False
+    if_not_exists: bool = False
+    is_altered: bool = False
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterPartitions(Statement):
+    """ALTER TABLE ... ADD or DROP PARTITION.
+
+    Args:
+        partitions: column -> value of each, with its properties.
+        is_added: they are added, not dropped.
+        ignores: IF NOT EXISTS of ADD, IF EXISTS of DROP.
+    """
+
+    path: Path
+    partitions: tuple[tuple[Mapping[str, str], Mapping[str, str]], ...]
+    is_added: bool
+    ignores: bool = False
 
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP; `kind` is TABLE, VIEW, DATABASE, FUNCTION or CATALOG."""
+    """DROP; `kind` is TABLE, VIEW, DATABASE, FUNCTION or CATALOG; `is_system`: of a TEMPORARY SYSTEM FUNCTION."""
 
     kind: str
     path: Path
     if_exists: bool = False
     temporary: bool = False
     cascade: bool = False
+    is_system: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,22 +276,26 @@ class Show(Statement):
 
     Args:
         what: TABLES, VIEWS, DATABASES, CATALOGS, FUNCTIONS, COLUMNS, CREATE TABLE, CREATE VIEW, CURRENT DATABASE,
-            CURRENT CATALOG, JARS or MODULES.
+            CURRENT CATALOG, PARTITIONS, PROCEDURES, CREATE CATALOG, JARS or MODULES.
         path: of which table or database.
         like: a pattern of names.
+        partition: column -> value that partitions must have.
     """
 
     what: str
     path: Path = ()
     like: str | None = None
     negated: bool = False
+    partition: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """DESCRIBE a table."""
+    """DESCRIBE a TABLE, CATALOG, DATABASE or FUNCTION."""
 
     path: Path
+    kind: str = "TABLE"
+    is_extended: bool = False
 
 
 @dataclass(frozen=True)
@@ -256,7 +327,12 @@ AnyStatement: TypeAlias = (
     | StatementSetOf
     | CreateTable
     | CreateView
+    | CreateCatalog
+    | AlterCatalog
     | CreateDatabase
+    | AlterDatabase
+    | FunctionOf
+    | AlterPartitions
     | Drop
     | Rename
     | SetOptions

@@ -1,14 +1,14 @@
-"""CREATE, ALTER and DROP of tables, views and databases."""
+"""CREATE and ALTER of tables and views."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-from sqlglot import Token, TokenType
+from sqlglot import TokenType
 
 from ..plan.typed import Place
 from . import statements
-from .match_clauses import MatchClauses
+from .catalog_parser import CatalogDefinitions
 
 _FEATURES = ("ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _CONSTRAINTS = ("UNIQUE", "CHECK", "FOREIGN")
@@ -17,14 +17,10 @@ _NO_ALIASES = ("ANY", "FINAL", "GLOBAL", "OPTION", "PASTE", "PERCENT", "POSITION
 """Words of other systems' clauses, which would else be names of the table that they stand behind."""
 
 
-class TableDefinitions(MatchClauses):
-    """The part of the statement parser for definitions."""
+class TableDefinitions(CatalogDefinitions):
+    """The part of the statement parser for definitions of tables and views."""
 
     text: str
-
-    def refuse(self, problem: str, remedy: str, token: Token | None = None) -> NoReturn:
-        """Raise an error about the next token."""
-        raise NotImplementedError
 
     def ensure_known(self, tree: statements.Tree, role: str) -> None:
         """Refuse a tree with a part that has no meaning in a role of the grammar."""
@@ -38,58 +34,6 @@ class TableDefinitions(MatchClauses):
             self.refuse(f"{word} is not supported", f"leave it out; if it is meant as a name, write AS {word}")
         return super()._parse_table_alias(alias_tokens)
 
-    # words and names
-
-    def _need(self, *words: str) -> None:
-        if not self._words(*words):
-            token = self._curr.text if self._curr else "the end"
-            self.refuse(f"{' '.join(words)} is wanted, found {token!r}", "see the grammar in docs/sql.md")
-
-    def _name(self) -> str:
-        kinds = (TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA)
-        if not self._curr or self._curr.token_type in kinds:
-            token = self._curr.text if self._curr else "the end"
-            self.refuse(f"a name is wanted, found {token!r}", "write a name, in `back quotes` where it is a keyword")
-        self._advance()
-        return str(self._prev.text)
-
-    def _path(self) -> tuple[Place, statements.Path]:
-        start = self._curr
-        parts = [self._name()]
-        while self._curr.token_type is TokenType.DOT:
-            self._advance()
-            parts.append(self._name())
-        return Place(start.start, self._prev.end + 1), tuple(parts)
-
-    def _names(self) -> tuple[str, ...]:
-        self._need("(")
-        names = [self._name()]
-        while self._words(","):
-            names.append(self._name())
-        self._need(")")
-        return tuple(names)
-
-    def _string(self) -> str:
-        if self._curr.token_type is not TokenType.STRING:
-            self.refuse("a text in quotes is wanted", "write 'text'")
-        self._advance()
-        return str(self._prev.text)
-
-    def _options(self) -> dict[str, str]:
-        options: dict[str, str] = {}
-        self._need("(")
-        while not self._words(")"):
-            key = self._string()
-            self._need("=")
-            options[key] = self._string()
-            if not self._words(","):
-                self._need(")")
-                break
-        return options
-
-    def _comment(self) -> str | None:
-        return self._string() if self._words("COMMENT") else None
-
     # CREATE
 
     def _begun_create(self) -> statements.AnyStatement:
@@ -100,15 +44,7 @@ class TableDefinitions(MatchClauses):
             return self._create_table(temporary)
         if self._words("VIEW"):
             return self._create_view(temporary)
-        if self._words("DATABASE"):
-            unless = self._words("IF", "NOT", "EXISTS")
-            place, path = self._path()
-            comment = self._comment()
-            if self._words("WITH"):
-                self.refuse("a database has no options here", "leave WITH (...) out", self._prev)
-            return statements.CreateDatabase(path, comment, unless, place=place)
-        remedy = "create a TABLE, VIEW or DATABASE; functions are made by create_temporary_function"
-        self.refuse(f"CREATE {self._curr.text} is not known", remedy)
+        return self._create_in_catalog(temporary)
 
     def _create_view(self, temporary: bool) -> statements.CreateView:
         unless = self._words("IF", "NOT", "EXISTS")
@@ -248,20 +184,6 @@ class TableDefinitions(MatchClauses):
 
     # DROP and ALTER
 
-    def _begun_drop(self) -> statements.Drop:
-        temporary = self._words("TEMPORARY")
-        for kind in ("TABLE", "VIEW", "DATABASE", "FUNCTION", "CATALOG"):
-            if self._words(kind):
-                exists = self._words("IF", "EXISTS")
-                place, path = self._path()
-                if kind == "DATABASE" and temporary:
-                    self.refuse("there are no temporary databases", "leave TEMPORARY out", self._prev)
-                cascade = kind == "DATABASE" and self._words("CASCADE")
-                if kind == "DATABASE" and not cascade:
-                    self._words("RESTRICT")
-                return statements.Drop(kind, path, exists, temporary, cascade, place=place)
-        self.refuse(f"DROP {self._curr.text} is not known", "drop a TABLE, VIEW, DATABASE or FUNCTION")
-
     def _begun_alter(self) -> statements.AnyStatement:
         if self._words("VIEW"):
             place, path = self._path()
@@ -270,9 +192,11 @@ class TableDefinitions(MatchClauses):
             self._need("AS")
             return statements.AlterView(path, self._rest(), place=place)
         if not self._words("TABLE"):
-            self.refuse(f"ALTER {self._curr.text} is not known", "alter a TABLE or VIEW")
+            return self._alter_in_catalog()
         exists = self._words("IF", "EXISTS")
         place, path = self._path()
+        if partitions := self._altered_partitions(path, place):
+            return partitions
         if self._words("RENAME", "TO"):
             return statements.Rename("TABLE", path, self._path()[1], exists, place=place)
         if self._words("SET"):
@@ -280,14 +204,6 @@ class TableDefinitions(MatchClauses):
         if self._words("RESET"):
             return statements.SetOptions(path, {}, self._strings(), exists, place=place)
         return self._alter_columns(path, exists, place)
-
-    def _strings(self) -> tuple[str, ...]:
-        self._need("(")
-        strings = [self._string()]
-        while self._words(","):
-            strings.append(self._string())
-        self._need(")")
-        return tuple(strings)
 
     def _alter_columns(self, path: statements.Path, exists: bool, place: Place) -> statements.AlterColumns:
         if self._words("RENAME"):

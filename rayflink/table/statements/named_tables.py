@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ..catalog import Definition
+from ..catalog.catalog_objects import Definition
 from ..definitions import TableDefinition, ViewDefinition
 from .planning_context import PlanningContext
 

@@ -8,12 +8,16 @@ from dataclasses import replace
 from functools import partial
 
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 
+from ..binding.expressions import is_built_in
 from ..binding.queries import QueryBinder
 from ..binding.query_places import place_in_text
 from ..binding.views import Views
-from ..catalog import Catalogs
+from ..catalog.catalog_stores import CatalogsInFolder, CatalogsInMemory, CatalogStore
+from ..catalog.named_functions import NamedFunctions
+from ..catalog.named_objects import Catalogs
 from ..connectors.connector_registry import connector
 from ..definitions import Path, TableDefinition, ViewDefinition
 from ..environment_settings import is_batch
@@ -26,7 +30,7 @@ from ..plan.changelog import Change
 from ..plan.emission import EmitOptions
 from ..plan.groups import MiniBatch
 from ..plan.logical import UNNAMED, Relation, Scan
-from ..plan.typed import Function, Place, Session
+from ..plan.typed import Place, Session
 from ..table_config import TableConfig
 from . import resolution
 from .time_zones import known_zone, system_zone
@@ -54,9 +58,9 @@ class PlanningContext:
     def __init__(self, configuration: Configuration) -> None:
         self.is_batch = is_batch(configuration)
         names = configuration.get(options.BUILT_IN_CATALOG), configuration.get(options.BUILT_IN_DATABASE)
-        self.catalogs = Catalogs(*names)
-        self.functions: dict[str, Function] = {}
-        """The functions of the program, by their names in capitals."""
+        self.catalogs = Catalogs(*names, _catalog_store(configuration))
+        self.functions = NamedFunctions(self.catalogs, is_built_in)
+        """The functions of the program and of the catalogs, by their names in capitals."""
         self.configuration = configuration
         self.config = TableConfig(configuration)
         """The same options, with the methods of the Table API."""
@@ -240,6 +244,21 @@ def _duplicated(relation: Relation, key: tuple[str, ...]) -> Relation:
         problem = f"{options.DUPLICATE_CHANGES.key!r} is true, and {name} has changes and no PRIMARY KEY"
         raise SqlError(problem, "declare PRIMARY KEY (...) NOT ENFORCED, by which duplicates are found")
     return replace(relation, primary_key=key, is_duplicated=True)
+
+
+def _catalog_store(configuration: Configuration) -> CatalogStore:
+    """Return where definitions of catalogs are stored.
+
+    Raises:
+        ConfigError: files are chosen, and no folder is named.
+    """
+    if configuration.get(options.CATALOG_STORE) is options.CatalogStoreKind.GENERIC_IN_MEMORY:
+        return CatalogsInMemory()
+    folder = configuration.get(options.CATALOG_STORE_PATH)
+    if not folder:
+        problem = f"{options.CATALOG_STORE.key} is 'file'"
+        raise ConfigError(options.CATALOG_STORE_PATH.key, "no value", "a folder", f"set it, as {problem}")
+    return CatalogsInFolder(folder)
 
 
 def _mini_batch(configuration: Configuration) -> MiniBatch | None:

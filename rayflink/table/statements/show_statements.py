@@ -1,27 +1,27 @@
-"""The results of SHOW and DESCRIBE: what there is in the catalog."""
+"""The results of SHOW: what there is in the catalogs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from rayflink.common.configuration import shown_value
 from rayflink.common.types import Row
 
-from ..catalog import Catalogs
-from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition, quote_string, quoted
+from ..catalog.exceptions import CatalogException
+from ..catalog.named_objects import Catalogs
+from ..catalog.object_names import ObjectPath
+from ..catalog.partitions import CatalogPartitionSpec
+from ..definitions import TableDefinition, ViewDefinition, quote_string, quoted
 from ..errors import SqlError
-from ..parsing.statements import Describe, Show
-from ..plan.logical import Attribute, TimePart
+from ..parsing.statements import Show
+from ..plan.logical import Attribute
 from ..plan.typed import known_names
 from ..table_result import TableResult, raw
 from ..types import DataTypes
-from . import resolution
+from .describe_statements import DESCRIPTION, column_rows
 from .planning_context import PlanningContext
 
-_DESCRIPTION = tuple(
-    Attribute(name, DataTypes.STRING()) for name in ("name", "type", "null", "key", "extras", "watermark")
-)
-_TIME_PARTS = {TimePart.ROWTIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}
 _HEADERS = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
 
 
@@ -34,12 +34,23 @@ def show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     Raises:
         SqlError: there is nothing of that name, or no such SHOW.
     """
+    try:
+        return _show(context, statement, text)
+    except CatalogException as error:
+        raise SqlError(error.problem, error.remedy, "", statement.place) from error
+
+
+def _show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     if statement.what in ("CREATE TABLE", "CREATE VIEW"):
         return raw(_create_statement(context.catalogs, statement))
     if statement.what == "COLUMNS":
-        header = [Attribute("field", _DESCRIPTION[0].type), *_DESCRIPTION[1:]]
-        return TableResult(header, [row for row in _columns(context, statement) if _is_like(row[0], statement)])
-    listings = _listings(context.catalogs, statement)
+        header = [Attribute("field", DESCRIPTION[0].type), *DESCRIPTION[1:]]
+        return TableResult(header, [row for row in column_rows(context, statement) if _is_like(row[0], statement)])
+    if statement.what == "CREATE CATALOG":
+        return raw(_create_catalog(context.catalogs, statement))
+    if statement.what == "PARTITIONS":
+        return _partitions(context.catalogs, statement)
+    listings = _listings(context, statement)
     if statement.what not in listings:
         raise SqlError(f"SHOW {statement.what} is not supported", f"known are {', '.join(listings)}", text)
     names = [name for name in listings[statement.what]() if _is_like(name, statement)]
@@ -47,18 +58,9 @@ def show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     return TableResult([Attribute(header_name, DataTypes.STRING())], [Row(name) for name in names])
 
 
-def describe(context: PlanningContext, statement: Describe) -> TableResult:
-    """Return the result of DESCRIBE: a row for each column of a table or view.
-
-    Raises:
-        SqlError: there is none of that name.
-    """
-    return TableResult(list(_DESCRIPTION), _columns(context, statement))
-
-
-def _listings(catalogs: Catalogs, statement: Show) -> dict[str, Callable[[], list[str]]]:
+def _listings(context: PlanningContext, statement: Show) -> dict[str, Callable[[], list[str]]]:
     """Return what SHOW can list -> the names."""
-    path = statement.path
+    catalogs, path = context.catalogs, statement.path
     database = (path[-2] if len(path) > 1 else catalogs.catalog, path[-1]) if path else None
     return {
         "TABLES": lambda: catalogs.names(database),
@@ -67,8 +69,46 @@ def _listings(catalogs: Catalogs, statement: Show) -> dict[str, Callable[[], lis
         "CATALOGS": catalogs.catalogs,
         "CURRENT DATABASE": lambda: [catalogs.database],
         "CURRENT CATALOG": lambda: [catalogs.catalog],
-        "FUNCTIONS": lambda: [name.lower() for name in known_names() if re.fullmatch(r"\w+", name)],
+        "USER FUNCTIONS": lambda: context.functions.names(database),
+        "FUNCTIONS": lambda: context.functions.names(database) if database else function_names(context),
+        "PROCEDURES": lambda: _procedures(catalogs, database or (catalogs.catalog, catalogs.database)),
     }
+
+
+def function_names(context: PlanningContext) -> list[str]:
+    """Return the names of all functions, those of SQL and those of the program and the current database."""
+    built_in = (name.lower() for name in known_names() if re.fullmatch(r"\w+", name))
+    return sorted({*built_in, *context.functions.names()})
+
+
+def _procedures(catalogs: Catalogs, database: tuple[str, str]) -> list[str]:
+    catalog = catalogs.catalog_named(database[0])
+    return [] if catalog is None else catalog.list_procedures(database[1])
+
+
+def _create_catalog(catalogs: Catalogs, statement: Show) -> str:
+    """Return the CREATE statement of a catalog; secrets are masked."""
+    descriptor = catalogs.descriptor(".".join(statement.path))
+    comment = descriptor.get_comment()
+    options = ",\n".join(
+        f"  {quote_string(key)} = {quote_string(shown_value(key, value))}"
+        for key, value in descriptor.get_options().items()
+    )
+    text = f"CREATE CATALOG {quoted(descriptor.get_catalog_name())}"
+    text += "" if comment is None else f"\nCOMMENT {quote_string(comment)}"
+    return f"{text}\nWITH (\n{options}\n)"
+
+
+def _partitions(catalogs: Catalogs, statement: Show) -> TableResult:
+    """Return a row for each partition of a table, as key=value/key=value."""
+    path, definition = catalogs.find(statement.path, statement.place)
+    catalog = catalogs.catalog_named(path[0])
+    assert catalog is not None, "the table was found in it"
+    wanted = CatalogPartitionSpec(statement.partition) if statement.partition else None
+    specs = [spec.get_partition_spec() for spec in catalog.list_partitions(ObjectPath(*path[1:]), wanted)]
+    keys = definition.partition_keys if isinstance(definition, TableDefinition) else ()
+    rows = sorted("/".join(f"{key}={spec[key]}" for key in keys) for spec in specs)
+    return TableResult([Attribute("partition name", DataTypes.STRING())], [Row(row) for row in rows])
 
 
 def _is_like(name: str, statement: Show) -> bool:
@@ -92,33 +132,4 @@ def _create_statement(catalogs: Catalogs, statement: Show) -> str:
     return f"CREATE {temporary}VIEW {name}{columns}{comment} AS\n{definition.text}"
 
 
-def _columns(context: PlanningContext, statement: Show | Describe) -> list[Row]:
-    """Return a row for each column of a table or view: name, type, whether it may be NULL, key, extras, watermark."""
-    path, definition = context.catalogs.find(statement.path, statement.place)
-    if isinstance(definition, ViewDefinition):
-        schema = context.lookup(statement.path, statement.place).schema
-        return [_row(attribute, None, (), None) for attribute in schema]
-    columns = {column.name: column for column in definition.columns}
-    key, (time, watermark) = definition.primary_key, definition.watermark or ("", None)
-    return [
-        _row(attribute, columns.get(attribute.name), key, watermark if attribute.name == time else None)
-        for attribute in resolution.relation(path, definition, None).schema
-    ]
-
-
-def _row(attribute: Attribute, column: ColumnDefinition | None, key: tuple[str, ...], watermark: str | None) -> Row:
-    part = "" if attribute.part is None else _TIME_PARTS.get(attribute.part, "")
-    in_key = f"PRI({', '.join(key)})" if attribute.name in key else None
-    is_nullable = str(attribute.type.is_nullable).upper()
-    return Row(attribute.name, f"{attribute.type.nullable()}{part}", is_nullable, in_key, _extras(column), watermark)
-
-
-def _extras(column: ColumnDefinition | None) -> str | None:
-    if column is not None and column.computed is not None:
-        return f"AS {column.computed}"
-    if column is not None and column.metadata is not None:
-        return f"METADATA FROM '{column.metadata}'{' VIRTUAL' if column.is_virtual else ''}"
-    return None
-
-
-__all__ = ["describe", "show"]
+__all__ = ["show"]

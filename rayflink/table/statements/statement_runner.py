@@ -8,7 +8,7 @@ from dataclasses import replace
 from rayflink.common.errors import assert_never
 from rayflink.common.types import Row
 
-from ..definitions import TableDefinition, ViewDefinition
+from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
 from ..parsing import statements
@@ -16,13 +16,14 @@ from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Attribute, Relation, Sink
 from ..table_result import TableResult, done, raw
 from ..types import DataTypes
-from . import resolution
+from . import catalog_statements, resolution
 from .alter_table import altered
 from .create_table_like import like
+from .describe_statements import describe
 from .insert_plan import Insertion, plan_insert
 from .planning_context import check_table
 from .query_runner import QueryRunner
-from .show_statements import describe, show
+from .show_statements import show
 
 
 class StatementRunner:
@@ -65,8 +66,15 @@ class StatementRunner:
                 return self._create_view(statement)
             case statements.AlterView():
                 return self._alter_view(statement)
-            case statements.CreateDatabase():
-                return self._create_database(statement)
+            case (
+                statements.CreateCatalog()
+                | statements.AlterCatalog()
+                | statements.CreateDatabase()
+                | statements.AlterDatabase()
+                | statements.FunctionOf()
+                | statements.AlterPartitions()
+            ):
+                return catalog_statements.run(self._context, statement)
             case statements.Drop():
                 return self._drop(statement)
             case statements.Rename():
@@ -226,20 +234,20 @@ class StatementRunner:
         plan: Relation,
     ) -> ViewDefinition:
         home = self._catalogs.catalog, self._catalogs.database
-        return ViewDefinition(statement.text, columns, comment, selected=tuple(plan.names), home=home)
-
-    def _create_database(self, statement: statements.CreateDatabase) -> TableResult:
-        self._catalogs.create_database(statement.path, statement.comment, statement.if_not_exists, statement.place)
-        return done()
+        names = columns or tuple(plan.names)
+        types = tuple(ColumnDefinition(name, field.type) for name, field in zip(names, plan.schema, strict=True))
+        selected = tuple(plan.names)
+        return ViewDefinition(statement.text, columns, comment, selected=selected, home=home, types=types)
 
     def _drop(self, statement: statements.Drop) -> TableResult:
-        if statement.kind == "DATABASE":
-            self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
-        elif statement.kind in ("TABLE", "VIEW"):
-            kind = ViewDefinition if statement.kind == "VIEW" else TableDefinition
-            self._catalogs.drop(statement.path, kind, statement.temporary, statement.if_exists, statement.place)
-        else:
-            raise SqlError(f"DROP {statement.kind} is not supported", "drop a TABLE, VIEW or DATABASE", self._text)
+        match statement.kind:
+            case "DATABASE":
+                self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
+            case "CATALOG" | "FUNCTION":
+                catalog_statements.drop(self._context, statement)
+            case _:
+                kind = ViewDefinition if statement.kind == "VIEW" else TableDefinition
+                self._catalogs.drop(statement.path, kind, statement.temporary, statement.if_exists, statement.place)
         return done()
 
     def _rename(self, statement: statements.Rename) -> TableResult:
@@ -248,10 +256,8 @@ class StatementRunner:
         path, definition = self._catalogs.find(statement.path, statement.place)
         if statement.kind == "VIEW" and not isinstance(definition, ViewDefinition):
             raise SqlError(f"{path[-1]} is no view", "name a view, or write ALTER TABLE", self._text, statement.place)
-        temporary = self._catalogs.is_temporary(path)
-        target = statement.to if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
-        self._catalogs.create(target, definition, temporary, False, statement.place)
-        self._catalogs.drop(path, type(definition), temporary, False)
+        target = self._catalogs.path(statement.to) if len(statement.to) > 1 else (path[0], path[1], statement.to[0])
+        self._catalogs.rename(path, target, statement.place)
         return done()
 
     def _set_options(self, statement: statements.SetOptions) -> TableResult:

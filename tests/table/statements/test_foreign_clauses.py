@@ -112,7 +112,7 @@ def test_none_of_a_thousand_clauses_of_other_systems_is_passed_over(environment)
         ("SELECT OVERLAY(b PLACING 'x' FOR 2) FROM t", 30, "FOR", "the word FROM is wanted", ""),
         ("SELECT TIMESTAMPADD(DAY 3, ts) FROM t", 25, "3", ", is wanted behind the unit", ""),
         ("CREATE OR REPLACE TABLE d (a INT)", 11, "REPLACE", "CREATE OR REPLACE is not supported", "DROP"),
-        ("CREATE DATABASE d WITH ('a' = 'b')", 19, "WITH", "a database has no options", "leave WITH"),
+        ("CREATE TEMPORARY DATABASE d", 18, "DATABASE", "CREATE TEMPORARY DATABASE is not known", "create a TABLE"),
         ("DROP TEMPORARY DATABASE d", 25, "d", "there are no temporary databases", "leave TEMPORARY out"),
         ("DROP TABLE e CASCADE", 14, "CASCADE", "'CASCADE' is not expected here", ""),
         ("SET GLOBAL 'a' = 'b'", 12, "'a'", "= is wanted", ""),
@@ -167,7 +167,20 @@ def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
         return object.__getattribute__(statement, name)
 
     strings = [
-        "CREATE DATABASE IF NOT EXISTS shop COMMENT 'c'",
+        "CREATE CATALOG IF NOT EXISTS lab COMMENT 'c' WITH ('type' = 'generic_in_memory')",
+        "ALTER CATALOG lab SET ('default-database' = 'd')",
+        "ALTER CATALOG lab RESET ('default-database')",
+        "ALTER CATALOG lab COMMENT 'd'",
+        "CREATE DATABASE IF NOT EXISTS shop COMMENT 'c' WITH ('a' = 'b')",
+        "ALTER DATABASE shop SET ('a' = 'c')",
+        "CREATE FUNCTION IF NOT EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+        "CREATE TEMPORARY SYSTEM FUNCTION f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+        "ALTER TEMPORARY FUNCTION IF EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+        "DESCRIBE FUNCTION EXTENDED f",
+        "DROP TEMPORARY SYSTEM FUNCTION IF EXISTS f",
+        "CREATE TABLE parted (k INT) PARTITIONED BY (k) WITH ('connector' = 'print')",
+        "ALTER TABLE parted ADD IF NOT EXISTS PARTITION (k = 1)",
+        "SHOW PARTITIONS parted PARTITION (k = 1)",
         "CREATE TEMPORARY TABLE IF NOT EXISTS shop.f (k INT PRIMARY KEY NOT ENFORCED COMMENT 'c', l AS k + 1, n STRING "
         "METADATA FROM 'file.path' VIRTUAL, at TIMESTAMP(3), WATERMARK FOR at AS at) COMMENT 'c' PARTITIONED BY (k) "
         "WITH ('connector' = 'filesystem', 'path' = '/nowhere', 'format' = 'csv')",
