@@ -158,6 +158,24 @@ def test_a_query_of_exists_keeps_its_qualify(environment):
     )
 
 
+OF_CATALOGS = (
+    "CREATE CATALOG IF NOT EXISTS lab COMMENT 'c' WITH ('type' = 'generic_in_memory')",
+    "ALTER CATALOG lab SET ('default-database' = 'd')",
+    "ALTER CATALOG lab RESET ('default-database')",
+    "ALTER CATALOG lab COMMENT 'd'",
+    "CREATE DATABASE IF NOT EXISTS shop COMMENT 'c' WITH ('a' = 'b')",
+    "ALTER DATABASE shop SET ('a' = 'c')",
+    "CREATE FUNCTION IF NOT EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+    "CREATE TEMPORARY SYSTEM FUNCTION f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+    "ALTER TEMPORARY FUNCTION IF EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
+    "DESCRIBE FUNCTION EXTENDED f",
+    "DROP TEMPORARY SYSTEM FUNCTION IF EXISTS f",
+    "CREATE TABLE parted (k INT) PARTITIONED BY (k) WITH ('connector' = 'print')",
+    "ALTER TABLE parted ADD IF NOT EXISTS PARTITION (k = 1)",
+    "SHOW PARTITIONS parted PARTITION (k = 1)",
+)
+
+
 def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
     read: set[tuple[str, str]] = set()
 
@@ -167,20 +185,7 @@ def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
         return object.__getattribute__(statement, name)
 
     strings = [
-        "CREATE CATALOG IF NOT EXISTS lab COMMENT 'c' WITH ('type' = 'generic_in_memory')",
-        "ALTER CATALOG lab SET ('default-database' = 'd')",
-        "ALTER CATALOG lab RESET ('default-database')",
-        "ALTER CATALOG lab COMMENT 'd'",
-        "CREATE DATABASE IF NOT EXISTS shop COMMENT 'c' WITH ('a' = 'b')",
-        "ALTER DATABASE shop SET ('a' = 'c')",
-        "CREATE FUNCTION IF NOT EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
-        "CREATE TEMPORARY SYSTEM FUNCTION f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
-        "ALTER TEMPORARY FUNCTION IF EXISTS f AS 'tests.table.catalog.stored_functions.twice' LANGUAGE PYTHON",
-        "DESCRIBE FUNCTION EXTENDED f",
-        "DROP TEMPORARY SYSTEM FUNCTION IF EXISTS f",
-        "CREATE TABLE parted (k INT) PARTITIONED BY (k) WITH ('connector' = 'print')",
-        "ALTER TABLE parted ADD IF NOT EXISTS PARTITION (k = 1)",
-        "SHOW PARTITIONS parted PARTITION (k = 1)",
+        *OF_CATALOGS,
         "CREATE TEMPORARY TABLE IF NOT EXISTS shop.f (k INT PRIMARY KEY NOT ENFORCED COMMENT 'c', l AS k + 1, n STRING "
         "METADATA FROM 'file.path' VIRTUAL, at TIMESTAMP(3), WATERMARK FOR at AS at) COMMENT 'c' PARTITIONED BY (k) "
         "WITH ('connector' = 'filesystem', 'path' = '/nowhere', 'format' = 'csv')",
