@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
@@ -18,6 +18,8 @@ from .kafka_records import KafkaRecordDeserializationSchema, Message, MessageSch
 _MILLISECONDS = itemgetter(1)
 _SHORT = 256
 """Bytes of values that are copied into one to learn their sum, which is quicker than to ask each for its length."""
+_MOST_JOINED_BYTES = 16 << 20
+"""Bytes of columns that are joined at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,36 @@ class DecodedRun:
             return None
         stamps = [*(first.timestamps or ()), *(second.timestamps or ())]
         return DecodedRun(RowBatch([*first.values, *second.values], stamps), later.next_offset)
+
+
+def joined_columns(first: DecodedRun, later: Iterable[DecodedRun], most: int) -> tuple[DecodedRun, int]:
+    """Return a run with as many of those that follow it in its partition as become one batch, and how many these are.
+
+    Args:
+        most: rows of the batch.
+    """
+    batch = first.element
+    if not isinstance(batch, ArrowBatch):
+        return first, 0
+    rows, size = len(batch), batch.data.nbytes
+    batches, next_offset = [batch], first.next_offset
+    for run in later:
+        following = run.element
+        if not isinstance(following, ArrowBatch) or following.data.schema != batch.data.schema:
+            break
+        rows, size = rows + len(following), size + following.data.nbytes
+        if rows > most or size > _MOST_JOINED_BYTES:
+            break
+        batches.append(following)
+        next_offset = run.next_offset
+    if len(batches) == 1:
+        return first, 0
+    import numpy as np
+    import pyarrow
+
+    stamps = np.concatenate([part.timestamps for part in batches])
+    data = pyarrow.concat_batches([part.data for part in batches])
+    return DecodedRun(ArrowBatch(data, stamps), next_offset), len(batches) - 1
 
 
 class RecordDecoder:
@@ -157,4 +189,4 @@ def _divided(decoded: DecodedBatch, malformed: list[int], messages: Sequence[Mes
     return runs
 
 
-__all__ = ["DecodedRun", "RecordDecoder"]
+__all__ = ["DecodedRun", "RecordDecoder", "joined_columns"]

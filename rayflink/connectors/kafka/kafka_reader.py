@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, cast
 
 from rayflink.common.connector_base.malformed_records import MalformedRecords
@@ -24,7 +24,7 @@ from .kafka_client import (
     new_consumer,
     place_of,
 )
-from .kafka_decoding import DecodedRun, RecordDecoder
+from .kafka_decoding import DecodedRun, RecordDecoder, joined_columns
 from .kafka_metrics import ReaderMetrics
 from .kafka_records import KafkaRecordDeserializationSchema, Message
 from .kafka_settings import OUTAGE_TIMEOUT, KafkaSourceSettings
@@ -196,9 +196,14 @@ class KafkaReader(SourceReader):
         return self._ctx.now_ms() + _PAUSES_MS[min(self._empty_polls, len(_PAUSES_MS)) - 1]
 
     def _next_ready(self) -> tuple[ReadPartition, DecodedRun] | None:
-        """Return the first run whose partition is not paused."""
+        """Return the first run whose partition is not paused, with the columns that follow it."""
         if not self._paused:
-            return self._ready.popleft()
+            partition, run = self._ready.popleft()
+            following = (later for _, later in takewhile(lambda entry: entry[0] is partition, self._ready))
+            run, count = joined_columns(run, following, _MOST_CONSUMED)
+            for _ in range(count):
+                self._ready.popleft()
+            return partition, run
         for index, (partition, _) in enumerate(self._ready):
             if partition.split_id not in self._paused:
                 answer = self._ready[index]
