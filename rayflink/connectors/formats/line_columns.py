@@ -26,13 +26,17 @@ class LineColumnsCursor:
     Args:
         columns_of: whole lines, and where they begin in the file -> their rows, and those that cannot be read for a
             side output. For the same lines the same rows.
+        block_bytes: of the lines that are read at once, about.
     """
 
     def __init__(
-        self, split: FileSplit, columns_of: Callable[[bytes, int], tuple[pyarrow.RecordBatch, Tagged | None]]
-    ) -> None:  # fmt: skip
+        self,
+        split: FileSplit,
+        columns_of: Callable[[bytes, int], tuple[pyarrow.RecordBatch, Tagged | None]],
+        block_bytes: int = _READ_BYTES,
+    ) -> None:
         self._split, self._columns_of = split, columns_of
-        self._blocks = LineBlocks(split, _READ_BYTES)
+        self._blocks = LineBlocks(split, block_bytes)
         self._offset, self._mark = self._blocks.offset, b""
         self._data: pyarrow.RecordBatch | None = None
         self._malformed: Tagged | None = None

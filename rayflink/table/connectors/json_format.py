@@ -10,6 +10,7 @@ from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.errors import described, shorten
 from rayflink.common.metrics.metric_names import NUM_RECORDS_IN_ERRORS
 from rayflink.common.records.batches import Tagged
+from rayflink.common.records.json_columns import rows_without_columns
 from rayflink.connectors.files.file_blocks import FileSplit, line_number
 from rayflink.connectors.files.file_source import StreamFormat
 from rayflink.connectors.formats.line_columns import LineColumnsCursor
@@ -21,6 +22,13 @@ from .json_values import BadValue
 
 if TYPE_CHECKING:
     import pyarrow
+
+_BLOCK_BYTES = 4 << 20
+"""Bytes of lines that become one batch, about: of large objects, too, it has thousands of rows, beside which the calls
+of a query's steps cost little.
+"""
+_PART_BYTES = 1 << 20
+"""Bytes of lines that are parsed at once: their objects stay in a processor's cache, and the memory is used again."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class JsonFormat(StreamFormat):
         return replace(self, errors=metrics.counter(NUM_RECORDS_IN_ERRORS) if self.skips else None, malformed=malformed)
 
     def open_split(self, split: FileSplit) -> SplitCursor:
-        return LineColumnsCursor(split, _Reading(self, split.path).columns)
+        return LineColumnsCursor(split, _Reading(self, split.path).columns, _BLOCK_BYTES)
 
 
 class _Reading:
@@ -69,13 +77,33 @@ class _Reading:
         Raises:
             ValueError: a line is no JSON, or a value not of its type, and the policy is to fail; names file and line.
         """
-        result = self._blocks.columns(block)
-        return self._by_line(block, offset) if result is None else (result, None)
+        import pyarrow
 
-    def _by_line(self, block: bytes, offset: int) -> tuple[pyarrow.RecordBatch, Tagged | None]:
-        form, rows, malformed = self._form, list[list[Any]](), list[MalformedLine]()
+        batches, malformed = list[pyarrow.RecordBatch](), list[MalformedLine]()
+        start = number = 0
+        while start < len(block) or not batches:
+            stop = block.find(b"\n", start + _PART_BYTES) + 1 or len(block)
+            part = block[start:stop]
+            batch = self._blocks.columns(part)
+            batches.append(self._by_line(part, offset, number, malformed) if batch is None else batch)
+            start, number = stop, number + part.count(b"\n")
+        if not self._form.schema:
+            data = rows_without_columns(sum(batch.num_rows for batch in batches))
+        else:
+            data = batches[0] if len(batches) == 1 else pyarrow.concat_batches(batches)
+        return data, self._form.malformed.report(self._path, offset, malformed)
+
+    def _by_line(
+        self, block: bytes, offset: int, first_number: int, malformed: list[MalformedLine]
+    ) -> pyarrow.RecordBatch:
+        """Return lines as columns, and add malformed ones.
+
+        Args:
+            offset: byte at which counting of lines begins, and `first_number` the number of the first of them.
+        """
+        form, rows = self._form, list[list[Any]]()
         skipped = -self._blocks.skipped
-        for number, line in enumerate(block.split(b"\n")):
+        for number, line in enumerate(block.split(b"\n"), first_number):
             if not line.strip():
                 continue
             try:
@@ -96,4 +124,4 @@ class _Reading:
         skipped += self._blocks.skipped
         if skipped and form.errors is not None:
             form.errors.inc(skipped)
-        return self._blocks.batch(rows), form.malformed.report(self._path, offset, malformed)
+        return self._blocks.batch(rows)

@@ -13,10 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.common.connector_base.malformed_records import MalformedRecords
 from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.output_tag import OutputTag
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.connectors.files.file_blocks import splits_of
 from rayflink.table import DataTypes, EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.connectors import json_format
 from rayflink.table.connectors.json_format import JsonFormat
 from rayflink.table.connectors.json_strings import JsonColumns
 from rayflink.table.plan.logical import Attribute, Schema
@@ -173,6 +176,19 @@ def test_a_broken_line_is_an_error_with_its_place_or_skipped_and_counted(text, m
     batch = cursor.read(100)
     assert isinstance(batch, ArrowBatch)
     assert batch.data.column(0)[0].as_py() == 7 and metrics.counter("numRecordsInErrors").get_count() >= 1
+
+
+def test_a_broken_line_of_a_later_part_has_its_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_format, "_PART_BYTES", 20)
+    schema, good = columns(T.INT()), '{"f0": 1}\n' * 5
+    with pytest.raises(ValueError, match="line 6: "):
+        read(f"{good}{{\n{good}", schema, tmp_path)
+    form = JsonFormat(schema).with_malformed_records(MalformedRecords.side_output(OutputTag("malformed")))
+    cursor = form.open_split(splits_of([str(tmp_path / "t.json")], 1)[0])
+    assert len(cursor.read(100)) == 10
+    [malformed] = cursor.read(100).batch.values
+    assert malformed.place.endswith("line 6")
+    assert cursor.read(100) is None
 
 
 def test_a_missing_field_is_null_or_an_error(tmp_path):
