@@ -16,6 +16,9 @@ from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
     from rayflink.table.changelog_mode import ChangelogMode as ChangelogMode
+    from rayflink.table.data_view import DataView as DataView
+    from rayflink.table.data_view import ListView as ListView
+    from rayflink.table.data_view import MapView as MapView
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
@@ -60,6 +63,7 @@ else:
         __name__,
         {
             "rayflink.table.changelog_mode": "ChangelogMode",
+            "rayflink.table.data_view": "DataView ListView MapView",
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",

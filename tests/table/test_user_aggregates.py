@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rayflink.common import Row
 from rayflink.common.errors import InvalidTypesError, JobFailed
-from rayflink.table import DataTypes, EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, ListView, MapView, SqlError, TableEnvironment
 from rayflink.table.expressions import call, col
 from rayflink.table.udf import AggregateFunction, TableAggregateFunction, udaf, udtaf
 
@@ -145,6 +146,37 @@ def test_a_table_aggregate_function_gives_rows(t_env, batch_env, top):
     best = t_env.from_path("orders").where(col("who") == "ann").flat_aggregate(top).select(col("best"))
     changes = [(row.get_row_kind().name, *row) for row in best.execute().collect()]
     assert changes == [("INSERT", 1), ("DELETE", 1), ("INSERT", 2), ("INSERT", 1)]
+
+
+class Words(AggregateFunction):
+    """Words in the order in which they came, and how many different ones there are."""
+
+    def create_accumulator(self):
+        return Row(ListView(), MapView(), 0)
+
+    def accumulate(self, accumulator, word):
+        accumulator[0].add(word)
+        accumulator[1].put_all({word: (accumulator[1].get(word) or 0) + 1})
+        accumulator[2] += 1
+
+    def get_value(self, accumulator):
+        counts = sorted(f"{word}:{times}" for word, times in accumulator[1].items())
+        return Row(" ".join(accumulator[0]), ",".join(counts), accumulator[2])
+
+    def get_result_type(self):
+        return "ROW<words STRING, counts STRING, size INT>"
+
+    def get_accumulator_type(self):
+        views = DataTypes.LIST_VIEW(DataTypes.STRING()), DataTypes.MAP_VIEW(DataTypes.STRING(), DataTypes.INT())
+        return DataTypes.ROW([DataTypes.FIELD(f"f{n}", view) for n, view in enumerate((*views, DataTypes.INT()))])
+
+
+def test_views_are_collections_in_groups_and_in_batch_mode(t_env, batch_env):
+    expected = [("ann", "tea tea", "tea:2", 2), ("bob", "tea cake", "cake:1,tea:1", 2), ("eve", "tea", "tea:1", 1)]
+    for env in (t_env, batch_env):
+        words = env.from_path("orders").group_by(col("who")).aggregate(udaf(Words())(col("what")))
+        result = words.select(col("who"), col("words"), col("counts"), col("size")).execute()
+        assert folded(result) == expected
 
 
 def test_functions_in_wrong_places_are_errors(t_env):

@@ -95,6 +95,11 @@ class GroupAccumulators:
         return ", ".join(slot.describe() for slot in self._slots) or "nothing"
 
     @property
+    def users(self) -> list[RunningUserAggregate]:
+        """Return the accumulators of the user's own functions."""
+        return [slot for slot in self._slots if isinstance(slot, RunningUserAggregate)]
+
+    @property
     def extremes(self) -> dict[PresentExtreme, pa.DataType]:
         """Return the accumulators of the least and greatest values that may be taken back, and the values' types."""
         return {slot: self.types[first].value_type for slot, (first, _) in self._spans.items()

@@ -27,6 +27,7 @@ from .running_sums import GroupRows, RunningValue
 from .segments import Segments, first_of_runs
 from .sequence_overflow import SequenceOverflow
 from .table_state import FoundKeys, TableState
+from .user_views import UserViews
 from .value_overflow import ValueOverflow
 
 if TYPE_CHECKING:
@@ -90,11 +91,14 @@ class GroupChanges:
         partition = self.state.partition_types
         values = [ValueOverflow(slot, partition, kind) for slot, kind in accumulators.extremes.items()]
         sequences = [SequenceOverflow(slot, partition, kind) for slot, kind in accumulators.earliest.items()]
-        self._overflows: dict[RunningValue, ValueOverflow | SequenceOverflow] = {
+        views = [UserViews(slot, partition) for slot in accumulators.users]
+        self._overflows: dict[RunningValue, ValueOverflow | SequenceOverflow | UserViews] = {
+            **dict(zip(accumulators.users, views, strict=True)),
             **dict(zip(accumulators.extremes, values, strict=True)),
             **dict(zip(accumulators.earliest, sequences, strict=True)),
         }
         self.state.put_beside({f"values {number}": overflow.table for number, overflow in enumerate(values)})
+        self.state.put_beside({f"views {number}": overflow.table for number, overflow in enumerate(views)})
         self.state.put_beside({f"sequence {number}": overflow.table for number, overflow in enumerate(sequences)})
         self.state.table.expiring = self._forget
 

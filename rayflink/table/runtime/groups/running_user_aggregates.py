@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from rayflink.user_types import UserValue
+
 from ...user_functions.aggregate_kernels import UserAggregation
 from ..keyed_state.frame_memory import Columns
 from .running_sums import GroupRows, RunningValue
+
+
+class Accumulators(Protocol):
+    """The accumulators of segments, and their bytes in state."""
+
+    def load(self, segment: int, data: bytes | None) -> UserValue:
+        """Return the accumulator before a segment, a new one if nothing is stored."""
+        ...
+
+    def dump(self, segment: int, accumulator: UserValue) -> bytes:
+        """Return the bytes of the accumulator behind a segment."""
+        ...
+
+
+class _Whole:
+    """Pickles accumulators with all that they contain; an `Accumulators`.
+
+    Args:
+        user: the function.
+    """
+
+    def __init__(self, user: UserAggregation) -> None:
+        self._user = user
+
+    def load(self, segment: int, data: bytes | None) -> UserValue:
+        return self._user.load(data)
+
+    def dump(self, segment: int, accumulator: UserValue) -> bytes:
+        return self._user.dump(accumulator)
 
 
 @dataclass(frozen=True)
@@ -31,14 +62,22 @@ class RunningUserAggregate(RunningValue):
         return pa.large_binary(), self.user.result.to_arrow()
 
     def run(self, base: Columns, rows: GroupRows) -> tuple[Columns, Columns]:
+        return self.run_with(base, rows, _Whole(self.user))
+
+    def run_with(self, base: Columns, rows: GroupRows, accumulators: Accumulators) -> tuple[Columns, Columns]:
+        """Return what `run` does.
+
+        Args:
+            accumulators: reads and writes accumulators.
+        """
         user, segments = self.user, rows.segments
         arguments, weights = user.rows(rows.values), rows.weights.tolist()
         only_adds = bool((rows.weights > 0).all())
         values: list[object] = []
         stored: list[bytes] = []
         bounds = zip(base[0].to_pylist(), segments.starts.tolist(), segments.stops.tolist(), strict=True)
-        for data, start, stop in bounds:
-            accumulator = user.load(data)
+        for number, (data, start, stop) in enumerate(bounds):
+            accumulator = accumulators.load(number, data)
             if not rows.is_folded:
                 values += user.values_behind_rows(accumulator, arguments[start:stop], weights[start:stop])
             elif only_adds:
@@ -47,7 +86,7 @@ class RunningUserAggregate(RunningValue):
                 user.change(accumulator, arguments[start:stop], weights[start:stop])
             if rows.is_folded:
                 values.append(user.value(accumulator))
-            stored.append(user.dump(accumulator))
+            stored.append(accumulators.dump(number, accumulator))
         results = user.column(values)
         shown = results if rows.is_folded else results.take(pa.array(segments.lasts))
         return [results], [pa.array(stored, pa.large_binary()), shown]
@@ -90,4 +129,4 @@ class RunningUserColumns(RunningValue):
         return state
 
 
-__all__ = ["RunningUserAggregate", "RunningUserColumns"]
+__all__ = ["Accumulators", "RunningUserAggregate", "RunningUserColumns"]
