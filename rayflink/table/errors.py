@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from rayflink.common.configuration import shown_value
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import InvalidTypesError, RayflinkError
 
 from .plan.typed import Place
 
-__all__ = ["SqlError", "nearest"]
+__all__ = ["ElementTypeError", "ElementValueError", "SqlError", "nearest"]
 
 _MOST_SHOWN = 100
 """Characters of a line around what is underlined."""
@@ -92,6 +92,14 @@ class SqlError(RayflinkError):
         cut = max(0, offset - _MOST_SHOWN // 2)
         shown = line[cut : max(offset + width, cut + _MOST_SHOWN)]
         return f"  {shown}\n  {' ' * (offset - cut)}{'^' * width}"
+
+
+class ElementTypeError(InvalidTypesError, TypeError):
+    """An element of `from_elements` has a value of another type than its field."""
+
+
+class ElementValueError(InvalidTypesError, ValueError):
+    """An element of `from_elements` has a value that its field cannot have: None, too large, or too long."""
 
 
 def _masked(option: re.Match[str]) -> str:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlglot import exp
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.data_types.type_base import TypeInformation
-from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.typeinfo import Types
 from rayflink.common.types import Row
 from rayflink.connectors.lookup_cache import LookupCache
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
+from rayflink.user_types import UserRecord
 
 from .connectors.in_memory import HeldTable
 from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
-from .conversion.python_values import plain_rows
+from .conversion.element_columns import ElementColumns
+from .conversion.inferred_types import declared_row_type
 from .dsl.expression_text import tree_of
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
@@ -46,10 +47,13 @@ from .statements.statement_runner import StatementRunner
 from .table import Table, plan_of, select_from
 from .table_config import TableConfig
 from .table_result import TableResult
-from .types import DataType, DataTypes
+from .types import DataType, DataTypes, RowField, stored_type
 
 if TYPE_CHECKING:
     import pyarrow
+
+ElementSchema: TypeAlias = "DataType | Sequence[str | DataType | RowField | tuple[str, DataType]] | str | None"
+"""The columns of `from_elements`, as far as the program says them."""
 
 
 class TableEnvironment(NamedTables, RegisteredObjects, LegacyTables):
@@ -172,38 +176,43 @@ class TableEnvironment(NamedTables, RegisteredObjects, LegacyTables):
         """
         return StatementRunner(self._queries, stmt).explain(parse_statement(stmt), extra_details)
 
-    def from_elements(self, elements: Iterable[Any], schema: Any = None, verify_schema: bool = True) -> Table:
+    def from_elements(
+        self, elements: Iterable[UserRecord], schema: ElementSchema = None, verify_schema: bool = True
+    ) -> Table:
         """Return a table of rows in memory.
 
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> print(t_env.from_elements([("ann", {"tea": 2}), ("bob", {})], ["name"]).get_schema().to_row_data_type())
+        ROW<`name` STRING, `_2` MAP<STRING NOT NULL, BIGINT>>
+
         Args:
-            elements: tuples, Rows or dicts, of values or of expressions.
-            schema: names of the columns, or a `DataTypes.ROW`; None: names f0, f1, ... or those of the rows.
-            verify_schema: taken for PyFlink's sake: values are checked in any case.
+            elements: tuples, lists, Rows, dicts, named tuples or objects with attributes, of values; tuples also of
+                expressions. Others are rows of one column.
+            schema: a `DataTypes.ROW`, names of the columns, their types, or a text such as "ROW<id BIGINT>"; None: the
+                names that the rows have, else `_1`, `_2` and so on. Types that it does not say are those of the values.
+            verify_schema: a value of another class than its type takes is an error, also a string that is too long;
+                False: what Arrow can convert is converted.
+
+        Raises:
+            TypeError: a value is of another type than its column; names the column.
+            ValueError: a value is None in a column that is not null, out of range or too long, or a type is not known.
         """
 
         rows = list(elements)
         if any(isinstance(value, Expression) for row in rows for value in _listed(row)):
             return self._of_expressions(rows, schema)
-        if isinstance(schema, DataType):
-            import pyarrow
+        row_type = declared_row_type(schema, rows)
+        return self._held(ElementColumns(row_type, verify_schema).table(rows), stored_type(row_type).fields)
 
-            wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in schema.fields])
-            rows = list(plain_rows(rows, wanted.names, [field.type for field in schema.fields]))
-            return self._held(pyarrow.Table.from_batches([rows_to_arrow(rows, wanted)]), schema.fields)
-        import pyarrow
-
-        names = None if schema is None else list(schema)
-        return self.from_arrow(pyarrow.Table.from_batches([rows_to_arrow(rows, names=names)]))
-
-    def _of_expressions(self, rows: list[Any], schema: Any) -> Table:
+    def _of_expressions(self, rows: list[UserRecord], schema: ElementSchema) -> Table:
         """Return the rows of VALUES."""
         trees = [exp.Tuple(expressions=[tree_of(value) for value in _listed(row)]) for row in rows]
         plan = self._context.bind(exp.Values(expressions=trees), "")
         table = Table(self._queries, plan)
-        if isinstance(schema, DataType):
-            columns = zip(plan.names, schema.fields, strict=True)
+        if isinstance(schema, (DataType, str)):
+            columns = zip(plan.names, declared_row_type(schema, ()).fields, strict=True)
             return table.select(*(col(name).cast(field.type).alias(field.name) for name, field in columns))
-        return table.alias(*(schema or [f"f{index}" for index in range(len(plan.names))]))
+        return table.alias(*map(str, schema or [f"f{index}" for index in range(len(plan.names))]))
 
     def from_arrow(self, table: pyarrow.Table) -> Table:
         """Return a table of columns in memory."""

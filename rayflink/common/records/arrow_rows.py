@@ -98,7 +98,7 @@ def rows_to_arrow(
         columns = [_guessed(column) for column in columns]
     else:
         columns = [_plain(column, kind) for column, kind in zip(columns, types, strict=True)]
-        columns = [_without_instants(column, kind) for column, kind in zip(columns, types, strict=True)]
+        columns = [without_instants(column, kind) for column, kind in zip(columns, types, strict=True)]
         for name, column, kind in zip(names, columns, types, strict=True):
             refuse_losses(column, kind, name)
     arrays = [pyarrow.array(column, type=kind) for column, kind in zip(columns, types, strict=True)]
@@ -122,7 +122,7 @@ def _guessed(column: list[Any]) -> list[Any]:
     return [plain_guess(value) for value in column] if nests else column
 
 
-def _without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
+def without_instants(column: list[Any], kind: pyarrow.DataType) -> list[Any]:
     """Return the values, with each `Instant` as the number that Arrow takes for a time of this type."""
     import pyarrow
 

@@ -11,6 +11,7 @@ from rayflink.common.records.arrow_values import shape_of
 from rayflink.common.types import Row
 from rayflink.user_types import UserValue
 
+from ..conversion.column_values import pandas_value, rows_of_table
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
 from ..types import DataType
@@ -75,7 +76,7 @@ class UserKernel:
         if self._kind == "general":
             output = self._by_row(arguments, lambda value: value)
             return self._column(output, arguments.call.type, self._name)
-        result = self._values_of(self._of_columns(arguments))
+        result = self._values_of(self._of_columns(arguments), arguments.result)
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
         if len(result) != arguments.rows:
@@ -87,8 +88,8 @@ class UserKernel:
             problem = f"function {self._name} returned values of type {result.type}: {error}"
             raise RowError(problem, f"return {arguments.call.type}, or declare another result type") from error
 
-    def _values_of(self, result: Any) -> Any:
-        """Return a column of what a function of columns gave.
+    def _values_of(self, result: Any, target: pyarrow.DataType) -> Any:
+        """Return a column of what a function of columns gave; a frame is a column of rows.
 
         Raises:
             RowError: it is none.
@@ -96,7 +97,10 @@ class UserKernel:
         import pyarrow
 
         try:
-            return pyarrow.array(_arrow(result), from_pandas=True)
+            column = _arrow(result)
+            if pyarrow.types.is_struct(target) and isinstance(column, (pyarrow.Table, pyarrow.RecordBatch)):
+                return rows_of_table(pyarrow.table(column), target)
+            return pyarrow.array(column, from_pandas=True)
         except (TypeError, ValueError) as error:  # also those of Arrow
             description = f"{shorten(result, 80)} of type {type(result).__name__}"
             problem = f"function {self._name} returned {description}, which is not a column"
@@ -267,18 +271,20 @@ def _column(values: Values, rows: int) -> pyarrow.Array:
 def column_form(kind: str) -> Callable[[pyarrow.Array], UserValue]:
     """Return the conversion of columns to those of a kind: pandas, Arrow or polars."""
     forms: dict[str, Callable[[pyarrow.Array], UserValue]] = {
-        "pandas": lambda column: column.to_pandas(), "polars": _to_polars, "arrow": lambda column: column,
+        "pandas": pandas_value, "polars": _to_polars, "arrow": lambda column: column,
     }  # fmt: skip
     return forms[kind]
 
 
 def frame_of(kind: str, names: Sequence[str], columns: Sequence[UserValue]) -> UserValue:
-    """Return columns as a table of a kind: pandas, Arrow or polars."""
+    """Return columns as a table of a kind: pandas, Arrow or polars; rows within are dicts in pandas."""
     named = dict(zip(names, columns, strict=True))
     if kind == "pandas":
         import pandas  # type: ignore[import-untyped]
 
-        return pandas.DataFrame(named)
+        frames = {name: column for name, column in named.items() if isinstance(column, pandas.DataFrame)}
+        rows = {name: pandas.Series(frame.to_dict("records")) for name, frame in frames.items()}
+        return pandas.DataFrame({**named, **rows})
     if kind == "polars":
         import polars
 

@@ -1,0 +1,55 @@
+"""Columns as vectorized functions take and give them: a ROW is a frame of its fields, of pandas or as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rayflink.user_types import UserValue
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def pandas_value(column: pyarrow.Array) -> UserValue:
+    """Return a column as pandas has it: a Series; of rows a DataFrame of their fields, all None where a row is.
+
+    >>> import pyarrow
+    >>> frame = pandas_value(pyarrow.array([{"a": 1, "b": "x"}, None]))
+    >>> list(frame.columns), frame["b"].tolist()
+    (['a', 'b'], ['x', None])
+    """
+    import pandas  # type: ignore[import-untyped]
+    import pyarrow
+
+    if not pyarrow.types.is_struct(column.type):
+        return column.to_pandas(maps_as_pydicts="lossy")
+    names = [field.name for field in column.type]
+    parts = [field.to_pandas(maps_as_pydicts="lossy") for field in column.flatten()]
+    return pandas.DataFrame(dict(zip(names, parts, strict=True)), index=pandas.RangeIndex(len(column)))
+
+
+def rows_of_table(table: pyarrow.Table, target: pyarrow.DataType) -> pyarrow.Array:
+    """Return the rows of a table as a column of rows.
+
+    Columns are taken by their names where these are the names of the fields, else by their places.
+
+    >>> import pyarrow
+    >>> target = pyarrow.struct([("a", pyarrow.int32()), ("b", pyarrow.string())])
+    >>> rows_of_table(pyarrow.table({"b": ["x"], "a": [1]}), target).to_pylist()
+    [{'a': 1, 'b': 'x'}]
+
+    Raises:
+        ValueError: there are more columns or fewer, or one is of another type, also as pyarrow.ArrowException.
+    """
+    import pyarrow
+
+    fields = list(target)
+    names = [field.name for field in fields]
+    if table.num_columns != len(fields):
+        raise ValueError(f"{table.num_columns} columns, {', '.join(table.column_names)}, for {len(fields)} fields")
+    columns = table.select(names).columns if set(names) == set(table.column_names) else table.columns
+    arrays = [column.combine_chunks().cast(field.type) for column, field in zip(columns, fields, strict=True)]
+    return pyarrow.StructArray.from_arrays(arrays, fields=fields)
+
+
+__all__ = ["pandas_value", "rows_of_table"]

@@ -1,0 +1,83 @@
+"""Values that functions take and give: rows by name, objects, Instants, decimal numbers, and frames of pandas."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from rayflink.common import Instant, Row
+from rayflink.table import DataTypes as D
+from rayflink.table import EnvironmentSettings, TableEnvironment
+from rayflink.table.conversion.column_values import pandas_value, rows_of_table
+from rayflink.table.conversion.python_values import plain_of
+from rayflink.table.expressions import col
+from rayflink.table.udf import udf
+from tests.table.conversion.test_elements import Order, Place, PlaceType
+
+ROW = D.ROW([("what", D.STRING()), ("amount", D.DECIMAL(4, 1))])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "plain"),
+    [
+        (ROW, Row("tea", Decimal("1.25")), {"what": "tea", "amount": Decimal("1.3")}),
+        (ROW, Row(amount=Decimal(1), what="tea"), {"what": "tea", "amount": Decimal("1.0")}),
+        (ROW, Row(a="tea", b=None), {"what": "tea", "amount": None}),
+        (ROW, {"amount": 2}, {"what": None, "amount": Decimal("2.0")}),
+        (ROW, Order("tea", 2), {"what": "tea", "amount": Decimal("2.0")}),
+        (ROW, ("tea",), ("tea",)),
+        (D.DECIMAL(3, 1), Decimal("99.95"), Decimal("99.95")),
+        (D.DECIMAL(3, 1), "1", "1"),
+        (D.TIMESTAMP_LTZ(3), Instant(2, 5_000_000), 2005),
+        (D.ARRAY(D.TIMESTAMP(6)), [Instant(2, 5_000), None], [2_000_005, None]),
+        (D.MAP(D.INT(), PlaceType()), {1: Place(2.0, 3.0)}, [(1, {"x": 2.0, "y": 3.0})]),
+    ],
+)
+def test_a_value_of_a_function_becomes_one_that_arrow_takes(kind, value, plain):
+    to_plain = plain_of(kind)
+    assert to_plain is not None and to_plain(value) == plain
+
+
+def test_rows_are_a_frame_of_their_fields():
+    kind = pa.struct([("a", pa.int32()), ("m", pa.map_(pa.string(), pa.int32()))])
+    frame = pandas_value(pa.array([{"a": 1, "m": [("k", 2)]}, None], kind).slice(0))
+    assert list(frame.columns) == ["a", "m"] and frame["a"][0] == 1 and frame["m"][0] == {"k": 2}
+    assert frame["a"].isna()[1] and frame["m"][1] is None and len(pandas_value(pa.array([], kind))) == 0
+
+
+def test_a_frame_is_rows_by_the_names_of_its_columns_or_by_their_places():
+    kind = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    for table in ({"b": ["x"], "a": [1]}, {"c": [1], "d": ["x"]}):
+        assert rows_of_table(pa.table(table), kind).to_pylist() == [{"a": 1, "b": "x"}]
+    with pytest.raises(ValueError, match="1 columns, a, for 2 fields"):
+        rows_of_table(pa.table({"a": [1]}), kind)
+
+
+@pytest.mark.slow
+def test_functions_of_pandas_take_and_give_frames_for_rows():
+    pandas = pytest.importorskip("pandas")
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("execution.target", "local")
+
+    @udf(result_type=ROW, func_type="pandas")
+    def twice(order):
+        return pandas.DataFrame({"amount": order["amount"] * 2, "what": order["what"].str.upper()})
+
+    rows = [(("tea", Decimal("1.5")),), (("cake", Decimal(2)),)]
+    table = t_env.from_elements(rows, D.ROW([("order", ROW)])).select(twice(col("order")))
+    assert [row[0] for row in table.execute().collect()] == [
+        Row(what="TEA", amount=Decimal("3.0")), Row(what="CAKE", amount=Decimal("4.0")),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_function_gives_an_instant_and_takes_what_a_table_has():
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("execution.target", "local")
+    later = udf(lambda at, by: Instant(int(at.timestamp()) + by["s"][0].n, 0), result_type=D.TIMESTAMP_LTZ(3))
+    moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+    table = t_env.from_elements([(moment, {"s": [Row(n=60)]})], ["at", "by"]).select(later(col("at"), col("by")))
+    assert [row[0] for row in table.execute().collect()] == [moment + datetime.timedelta(minutes=1)]
