@@ -29,7 +29,7 @@ from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
 from .driver_output import DriverOutput
-from .idle_coordinator import IDLE
+from .idle_coordinator import IDLE, Processes
 from .ray_cache import RayBlocks
 from .ray_connection import ControlService, connect, job_names, join
 from .ray_python_files import runtime_env_with
@@ -242,13 +242,14 @@ class RayJob(JobHandle):
         namespace = options.namespace
         stored = Stored.of(graph)
         self._likeness = _likeness(graph, options) if options.idle_s and not cached_files and stored is None else None
-        idle = IDLE.take(self._likeness)
+        every_file = (*options.python_files, *options.beside)
+        idle = IDLE.take(self._likeness, _newest_change(every_file if options.idle_s else ()))
+        started = time.time()
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         if not options.may_lack:
             refuse_lack(graph, options.slot_cpus)
         for store in stores:
             store.open(classes)
-        every_file = (*options.python_files, *options.beside)
         blueprint = coordinator_class().options(
             name=f"{graph.id}/{COORDINATOR}",
             namespace=namespace,
@@ -257,8 +258,8 @@ class RayJob(JobHandle):
             runtime_env=runtime_env_with(options.python_files if self.owns_cluster else every_file),
         )
         title = f"{short(graph.name, 60)} ({graph.id[:8]})"
-        coordinator = idle or blueprint.remote(graph.id, stored, title)
-        super().__init__(graph.id, coordinator, options.ask_timeout_s)
+        self._processes = idle or Processes(blueprint.remote(graph.id, stored, title), started)
+        super().__init__(graph.id, self._processes.coordinator, options.ask_timeout_s)
         self._idle_s = options.idle_s if self.owns_cluster and self._likeness is not None else 0.0
         self._attached, self._slot_cpus = options.attached, options.slot_cpus
         limit = OWNER_TIMEOUT_MS if options.attached else None
@@ -410,7 +411,7 @@ class RayJob(JobHandle):
         """End the coordinator of the job, or let it wait for another job that is like this one."""
         self._is_over = True
         if self._idle_s and state == "FINISHED":
-            IDLE.put(self._coordinator, self._likeness, self._idle_s)
+            IDLE.put(self._processes, self._likeness, self._idle_s)
         else:
             ray.kill(self._coordinator)
 
@@ -447,9 +448,13 @@ class RayJob(JobHandle):
 
 def _likeness(graph: JobGraph, options: RayOptions) -> Hashable:
     """Return what a job must have in common with another one to take over its processes."""
-    files = tuple((file, os.stat(file).st_mtime_ns) for file in (*options.python_files, *options.beside))
-    levels = LogLevels.of(graph.configuration)
-    return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), repr(levels), files
+    levels = repr(LogLevels.of(graph.configuration))
+    return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), levels, options.python_files
+
+
+def _newest_change(files: Sequence[str]) -> float:
+    """Return when the newest of these files was changed, in seconds since 1970; 0.0 for none."""
+    return max((os.path.getmtime(file) for file in files if os.path.exists(file)), default=0.0)
 
 
 def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:

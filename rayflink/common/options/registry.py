@@ -503,8 +503,8 @@ RAY_NAMESPACE = _option(_R, "rayflink.ray.namespace", STRING, "rayflink", "Ray n
                         test=(lambda value: bool(value.strip()), "a name that is not empty"))
 IDLE_PROCESS_TIMEOUT = _option(_R, "rayflink.ray.idle-process-timeout", DURATION, _ms(0),
                                "How long the processes of a finished job wait for the next job of the same program, "
-                               "which then starts at once if it has the same slots. They keep their CPUs and the "
-                               "modules they have imported. Only on a Ray that the program has started; 0: they end.")
+                               "which then starts at once if it has the same slots and no module has changed. They "
+                               "keep their CPUs. Only on a Ray that the program has started; 0: they end.")
 WAIT_UNTIL_RUNNING = _option(_R, "rayflink.detached.wait-until-running", BOOLEAN, False,
                              "With `execution.attached: false`, wait until all tasks run; an earlier end is an error.")
 ALLOW_WAITING = _option(_R, "rayflink.detached.allow-waiting", BOOLEAN, False,

@@ -13,6 +13,7 @@ from rayflink.actors.job.submission import Submission
 from rayflink.actors.messages.commands import SlotsGranted
 from rayflink.actors.messages.scheduling import required_slots
 from rayflink.actors.on_ray.deployment_check import SlotAssignment
+from rayflink.actors.on_ray.driver.idle_coordinator import Processes
 from rayflink.common.options import registry as options
 from tests.actors.job.job_events import Job, three_vertices
 
@@ -68,30 +69,31 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, FakeRay]]:
 
 def test_a_job_takes_the_coordinator_of_one_that_was_like_it(idle: Any) -> None:
     waiting, ray = idle
-    first = Process("first")
+    first = Processes(Process("first"), 100.0)
     waiting.put(first, ("rayflink", 2), 60)
-    assert waiting.take(("rayflink", 2)) is first
-    assert waiting.take(("rayflink", 2)) is None, "nobody waits any more"
+    assert waiting.take(("rayflink", 2), changed=99.0) is first
+    assert waiting.take(("rayflink", 2), changed=99.0) is None, "none waits any more"
     assert ray.killed == []
 
 
 def test_a_coordinator_that_no_job_can_have_ends(idle: Any) -> None:
     waiting, ray = idle
-    other, late, lost, first = (Process(name) for name in ("other", "late", "lost", "first"))
+    other, late, lost, old, first = (Process(name) for name in ("other", "late", "lost", "old", "first"))
     ray.lost = {"lost"}
-    for process, likeness, timeout_s in ((other, 1, 60), (late, 2, -1), (lost, 2, 60)):
-        waiting.put(process, likeness, timeout_s)
-        assert waiting.take(2) is None
-    waiting.put(first, 2, 60)
-    waiting.put(other, 2, 60)
-    assert ray.killed == [other, late, lost, first], "one waits at a time"
+    for process, likeness, timeout_s, since in ((other, 1, 60, 9.0), (late, 2, -1, 9.0), (lost, 2, 60, 9.0),
+                                                (old, 2, 60, 7.0)):  # fmt: skip
+        waiting.put(Processes(process, since), likeness, timeout_s)
+        assert waiting.take(2, changed=8.0) is None
+    waiting.put(Processes(first, 9.0), 2, 60)
+    waiting.put(Processes(other, 9.0), 2, 60)
+    assert ray.killed == [other, late, lost, old, first], "one waits at a time"
 
 
 def test_a_coordinator_of_a_cluster_that_was_left_is_forgotten(idle: Any) -> None:
     waiting, ray = idle
-    waiting.put(Process("first"), 1, 60)
+    waiting.put(Processes(Process("first"), 9.0), 1, 60)
     ray.address = ""
-    assert waiting.take(1) is None and ray.killed == []
+    assert waiting.take(1, changed=0.0) is None and ray.killed == []
 
 
 def slots_of(job: Job, idle: Any, monkeypatch: pytest.MonkeyPatch, ray: FakeRay) -> tuple[Any, list[Any]]:
