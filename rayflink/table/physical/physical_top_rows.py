@@ -35,10 +35,11 @@ def translate_top_rows(translation: Translation, plan: Rank) -> StreamBuilder:
         _ensure_order_stays(translation, plan)
         ensure_rows_can_be_found(below, range(len(below.schema)), plan.place)
     order = all_of(below, (column for column, _, _ in plan.keys)) or "arrival"
+    order = f"{order}, newest first" if plan.newest_first else order
     identity = f"{rows_of(below, plan.partition)}, ordered by {order}"
     spec = TopSpec(
         tuple(column.type.to_arrow() for column in below.schema), plan.partition, plan.keys, plan.first, plan.last,
-        retracts, ttl_ms, translation.wants_before(plan), identity,
+        retracts, ttl_ms, translation.wants_before(plan), identity, plan.newest_first,
     )  # fmt: skip
     schema, names = arrow_schema(plan.schema), [below.names[column] for column in plan.partition]
     factory = Factory(TopRowsOperator, spec, schema)
@@ -59,8 +60,8 @@ def _ensure_order_stays(translation: Translation, plan: Rank) -> None:
         if _is_time_of_changes(translation, plan.input, column):
             problem = f"ROW_NUMBER() in the order of the processing time {plan.input.names[column]!r} of rows that may "
             problem += "be taken back: such a row has another time then, and is not found"
-            remedy = "order by the time alone, ascending or for one row, which is the order in which rows come; leave "
-            remedy += "it out behind other columns; or compute it before rows change"
+            remedy = "order by the time alone, which is the order in which rows come; leave it out behind other "
+            remedy += "columns; or compute it before rows change"
             raise SqlError(problem, remedy, "", plan.place)
 
 

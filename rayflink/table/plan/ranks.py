@@ -19,6 +19,7 @@ class Rank(Relation):
         first: rows of lesser numbers are left out.
         last: rows of greater numbers are left out; None: none are.
         is_whole: rows are those of a whole table, and their numbers may wait for its end.
+        newest_first: of rows that are equal in the order the one that came last is the first.
     """
 
     input: Relation
@@ -27,6 +28,7 @@ class Rank(Relation):
     first: int = 1
     last: int | None = None
     is_whole: bool = False
+    newest_first: bool = False
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -68,7 +70,7 @@ class Rank(Relation):
         parts = ["rankType=[ROW_NUMBER]", f"rankRange=[rankStart={self.first}{end}]"]
         if partition:
             parts.append(f"partitionBy=[{', '.join(self.names[index] for index in partition)}]")
-        order = order_text(self.names, self.keys) or "PROCTIME() ASC"
+        order = order_text(self.names, self.keys) or f"PROCTIME() {'DESC' if self.newest_first else 'ASC'}"
         return [*parts, f"orderBy=[{order}]", f"select=[{', '.join(self.names)}]"]
 
 
@@ -103,12 +105,10 @@ class WindowRank(Rank):
     Args:
         bounds: numbers of the columns window_start and window_end.
         is_deduplicated: the first or the last row by event time is wanted.
-        newest_first: of rows that are equal in the order the one that came last is the first.
     """
 
     bounds: tuple[int, int] = (0, 0)
     is_deduplicated: bool = False
-    newest_first: bool = False
 
     @property
     def others(self) -> tuple[int, ...]:

@@ -59,6 +59,7 @@ class TopSpec:
         ttl_ms: how long a row is known that does not come again; 0: for ever.
         with_before: whether an update includes the row before.
         state_identity: which rows of the query the state belongs to.
+        newest_first: of rows that are equal in the order, the one that came last is the first.
     """
 
     columns: tuple[pa.DataType, ...]
@@ -70,6 +71,7 @@ class TopSpec:
     ttl_ms: int = 0
     with_before: bool = True
     state_identity: str = ""
+    newest_first: bool = False
 
 
 class _Top(NamedTuple):
@@ -161,7 +163,8 @@ class TopRows:
         self._order = [(self._places[column], descending, nulls) for column, descending, nulls in spec.order]
         self._forms = KeyForms(columns[: self._width])
         form = RowForm.COUNTED if spec.retracts else RowForm.APPENDED
-        self.rows = KeyedMultiset(MultisetSpec(tuple(columns), self._width, form, 0, True, spec.ttl_ms, True))
+        keeps_first = not spec.newest_first
+        self.rows = KeyedMultiset(MultisetSpec(tuple(columns), self._width, form, 0, True, spec.ttl_ms, keeps_first))
         encoded = self._forms.encode([pa.array([], kind) for kind in columns[: self._width]])
         self._best = BestRows(self.rows, [column.type for column in encoded], spec.last)
         self._kinds = columns
@@ -258,7 +261,8 @@ class TopRows:
             times = None if times is None else np.append(times, np.zeros(len(bound_codes), dtype=np.int64))
         if not len(codes):
             return _Ordered(codes, numbers, columns, sequences, times, codes, np.zeros(0, dtype=np.bool_))
-        order = order_of([codes, *order_numbers(columns, self._order), sequences], len(codes))
+        arrival = -sequences if self._spec.newest_first else sequences
+        order = order_of([codes, *order_numbers(columns, self._order), arrival], len(codes))
         is_behind = np.zeros(len(order), dtype=np.bool_)
         if best:
             keys = Segments(first_of_runs(codes[order]))

@@ -103,6 +103,21 @@ def test_equal_rows_are_where_the_first_of_them_came():
         assert changes_of(harness.take()) == [("-U", (*x, 1)), ("+U", (*y, 1))]
 
 
+def test_the_newest_rows_are_followed_as_rows_come_and_go():
+    newest = TopSpec(tuple(COLUMNS.types), (1,), (), 1, 2, True, newest_first=True)
+    x, y, z = (1, "a", 1), (2, "a", 2), (3, "a", 3)
+    with OperatorHarness(lambda: TopRowsOperator(newest, RESULT)) as harness:
+        harness.give(come(x, y))
+        assert changes_of(harness.take()) == [("+I", (*y, 1)), ("+I", (*x, 2))]
+        harness.give(come(x))
+        assert changes_of(harness.take()) == [("-U", (*y, 1)), ("+U", (*x, 1))]
+        harness = harness.restore(lambda: TopRowsOperator(newest, RESULT), harness.snapshot())
+        harness.give(batch([(RowKind.UPDATE_BEFORE, y), (RowKind.UPDATE_AFTER, z)]))
+        assert changes_of(harness.take()) == [("-U", (*x, 1)), ("+U", (*z, 1))]
+        harness.give(batch([(RowKind.DELETE, z), (RowKind.DELETE, x)]))
+        assert changes_of(harness.take()) == [("-U", (*z, 1)), ("+U", (*x, 1)), ("-D", (*x, 2))]
+
+
 def test_rows_of_a_hot_key_that_come_again_count_once_more():
     top = TopSpec(tuple(HOT.types), (2,), HOT_ORDER, 1, 4, True)
     rows = [(float(number), "a", 0) for number in range(12)]
@@ -223,9 +238,12 @@ def play(top: TopSpec, steps: list[Any], fewest: int) -> tuple[list[Any], int]:
 
 @pytest.mark.slow
 @settings(max_examples=20, deadline=None, phases=[Phase.generate])
-@given(st.randoms(use_true_random=False), st.sampled_from([(), (2,), (1, 2)]), st.sampled_from([0, 12, 25]))
-def test_the_rows_of_hot_keys_are_those_of_all_rows(chance, partition, ttl_ms):
-    top = TopSpec(tuple(HOT.types), partition, HOT_ORDER, 1, 2, True, ttl_ms)
+@given(
+    st.randoms(use_true_random=False), st.sampled_from([(), (2,), (1, 2)]), st.sampled_from([0, 12, 25]),
+    st.sampled_from([HOT_ORDER, ()]), st.booleans(),
+)  # fmt: skip
+def test_the_rows_of_hot_keys_are_those_of_all_rows(chance, partition, ttl_ms, order, newest_first):
+    top = TopSpec(tuple(HOT.types), partition, order, 1, 2, True, ttl_ms, newest_first=newest_first)
     steps = random_steps(chance)
     assert play(top, steps, chance.randint(2, 5))[0] == play(top, steps, 1000)[0]
 

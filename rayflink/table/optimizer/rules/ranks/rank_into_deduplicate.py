@@ -61,7 +61,7 @@ def _single(node: Relation) -> Relation:
     time, is_single = node.input.schema[index], (node.first, node.last) == (1, 1)
     has_changes = bool(changes_of(node.input) & (Change.UPDATE | Change.DELETE))
     if has_changes and time.part is TimePart.PROCTIME and index not in node.partition:
-        return _by_arrival(node, is_descending) if is_single or not is_descending else node
+        return _by_arrival(node, is_descending)
     if not is_single or (not time.is_time and not isinstance(node, Deduplicate)):
         return node
     if has_changes or not time.is_time or is_joined(node.input, index):
@@ -74,7 +74,7 @@ def _single(node: Relation) -> Relation:
 
 
 def _by_arrival(node: Rank, is_descending: bool) -> Relation:
-    """Return the first rows or the last row of each key in the order in which rows come, of rows that change."""
+    """Return the first or the last rows of each key in the order in which rows come, of rows that change."""
     below = node.input
     clocks = {
         index for index, column in enumerate(below.schema)
@@ -84,15 +84,18 @@ def _by_arrival(node: Rank, is_descending: bool) -> Relation:
     exprs: list[Expr] = [
         Literal(column.type, None) if index in clocks else below.column(index) for index, column in enumerate(schema)
     ]
-    if is_descending:
+    is_last_row = is_descending and (node.first, node.last) == (1, 1)
+    if is_last_row:
         chosen: Relation = _last_row(schema, below, exprs, node)
     else:
         timeless = Project(schema, below, tuple(exprs))
         numbered = (*schema, node.schema[node.number])
-        chosen = Rank(numbered, timeless, node.partition, (), node.first, node.last, place=node.place)
+        chosen = Rank(
+            numbered, timeless, node.partition, (), node.first, node.last, newest_first=is_descending, place=node.place
+        )
     now = call("PROCTIME", (), node.place)
     shown: list[Expr] = [now if index in clocks else chosen.column(index) for index in range(len(schema))]
-    number = Literal(node.schema[node.number].type, 1) if is_descending else chosen.column(node.number)
+    number = Literal(node.schema[node.number].type, 1) if is_last_row else chosen.column(node.number)
     return Project(node.schema, chosen, (*shown, number), place=node.place)
 
 

@@ -56,9 +56,10 @@ def _windowed(node: Relation) -> Relation:
         return node
     is_deduplicated = node.last == 1 and len(node.keys) == 1 and _is_event_time(node.input, node.keys[0][0])
     return WindowRank(
-        node.schema, node.input, node.partition, node.keys, node.first, node.last, False,
-        (parts[TimePart.WINDOW_START], parts[TimePart.WINDOW_END]),
-        is_deduplicated, is_deduplicated and node.keys[0][1], place=node.place,
+        node.schema, node.input, node.partition, node.keys, node.first, node.last,
+        newest_first=is_deduplicated and node.keys[0][1],
+        bounds=(parts[TimePart.WINDOW_START], parts[TimePart.WINDOW_END]),
+        is_deduplicated=is_deduplicated, place=node.place,
     )  # fmt: skip
 
 
