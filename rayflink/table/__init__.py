@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rayflink.table.grouped_tables import OverWindowedTable as OverWindowedTable
     from rayflink.table.grouped_tables import WindowGroupedTable as WindowGroupedTable
     from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
+    from rayflink.table.plan.conflicts import InsertConflictStrategy as InsertConflictStrategy
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
     from rayflink.table.result_kind import ResultKind as ResultKind
     from rayflink.table.runtime.lookups.lookup_function import LookupFunction as LookupFunction
@@ -70,6 +71,7 @@ else:
             "rayflink.table.expression": "Expression",
             "rayflink.table.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
             "OverWindowedTable WindowGroupedTable",
+            "rayflink.table.plan.conflicts": "InsertConflictStrategy",
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.optimizer.planner_config": "PlannerConfig",

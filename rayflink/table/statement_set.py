@@ -13,6 +13,7 @@ from .table_pipeline import TablePipeline, sink_of
 from .table_result import TableResult
 
 if TYPE_CHECKING:
+    from .plan.conflicts import InsertConflictStrategy
     from .schema import TableDescriptor
     from .statements.query_runner import QueryRunner
     from .table import Table
@@ -46,10 +47,11 @@ class StatementSet:
         return self
 
     def add_insert(
-        self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False
-    ) -> StatementSet:
+        self, target_path_or_descriptor: str | TableDescriptor, table: Table, overwrite: bool = False,
+        conflict_strategy: InsertConflictStrategy | None = None,
+    ) -> StatementSet:  # fmt: skip
         """Add a table's rows, for a table of the catalog or one that a descriptor says."""
-        return self.add(table.insert_into(target_path_or_descriptor, overwrite))
+        return self.add(table.insert_into(target_path_or_descriptor, overwrite, conflict_strategy))
 
     def attach_as_datastream(self) -> None:
         """Make the queries part of the stream program, whose `execute` runs them; the set is empty then.

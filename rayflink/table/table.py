@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         GroupWindowedTable,
         OverWindowedTable,
     )
+    from .plan.conflicts import InsertConflictStrategy
     from .resolved_schema import ResolvedSchema
     from .schema import TableDescriptor
     from .sinks import CsvTableSink
@@ -426,20 +427,30 @@ class Table:
         """Run the query; its rows come while it runs."""
         return self._queries.run(self._plan)
 
-    def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
+    def insert_into(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False,
+        conflict_strategy: InsertConflictStrategy | None = None,
+    ) -> TablePipeline:  # fmt: skip
         """Return the query with the table that it writes, not yet run.
 
         Args:
             overwrite: in the place of what is there.
+            conflict_strategy: the treatment of several rows with one primary key; None: that without ON CONFLICT.
         """
         from .statements.insert_plan import insert_into  # slow: it loads cloudpickle
 
         target = table_path_or_descriptor
-        return TablePipeline(self._queries, insert_into(self._queries.context, target, self._plan, overwrite))
+        return TablePipeline(self._queries, insert_into(
+            self._queries.context, target, self._plan, overwrite,
+            None if conflict_strategy is None else conflict_strategy.behavior,
+        ))  # fmt: skip
 
-    def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
+    def execute_insert(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False,
+        conflict_strategy: InsertConflictStrategy | None = None,
+    ) -> TableResult:  # fmt: skip
         """Run the query and write its rows to a table of the catalog, or one that a descriptor says."""
-        return self.insert_into(table_path_or_descriptor, overwrite).execute()
+        return self.insert_into(table_path_or_descriptor, overwrite, conflict_strategy).execute()
 
     def write_to_sink(self, sink: CsvTableSink) -> None:
         """Let the rows be written by a sink of Flink 1.x, in the job that `execute` of the environment runs.

@@ -55,18 +55,21 @@ def plan_insert(context: PlanningContext, insertion: Insertion) -> Sink:
 
 
 def insert_into(
-    context: PlanningContext, target: str | TableDescriptor, plan: Relation, overwrites: bool = False
-) -> Sink:
+    context: PlanningContext, target: str | TableDescriptor, plan: Relation, overwrites: bool = False,
+    on_conflict: OnConflict | None = None,
+) -> Sink:  # fmt: skip
     """Return the plan that writes rows to a table of the catalog, or to one that a descriptor says.
 
     Raises:
         SqlError: there is no such table, or it does not take the rows.
     """
     if isinstance(target, str):
-        return plan_insert(context, Insertion(parts_of(target), plan, overwrites=overwrites))
+        insertion = Insertion(parts_of(target), plan, overwrites=overwrites, on_conflict=on_conflict)
+        return plan_insert(context, insertion)
     path = context.anonymous_path("Anonymous_")
     check_table(path, target.definition)
-    return plan_rows(context, path, target.definition, Insertion(path, plan, overwrites=overwrites))
+    insertion = Insertion(path, plan, overwrites=overwrites, on_conflict=on_conflict)
+    return plan_rows(context, path, target.definition, insertion)
 
 
 def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, insertion: Insertion) -> Sink:

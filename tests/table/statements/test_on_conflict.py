@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.messages.states import JobStatus
-from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table import EnvironmentSettings, InsertConflictStrategy, SqlError, TableEnvironment
 from rayflink.table.connectors.contract import Connected, Connector, TableSink
 from rayflink.table.parsing.statement_parser import parse_statement
 from rayflink.table.plan.conflicts import OnConflict
@@ -111,6 +111,16 @@ def test_rows_are_stored_where_they_may_conflict(t_env, query, action, shown):
     plan = t_env.explain_sql(f"INSERT INTO upserts {query} ON CONFLICT DO {action}")
     assert f"fields=[name, id], conflictStrategy=[{action}])" in plan
     assert (shown in plan) if shown else "UpsertMaterialize" not in plan
+
+
+@pytest.mark.parametrize("name", ["nothing", "error", "deduplicate"])
+def test_the_table_api_says_it_as_the_clause_does(t_env, name):
+    strategy: InsertConflictStrategy = getattr(InsertConflictStrategy, name)()
+    plan = t_env.explain_sql(f"INSERT INTO upserts {JOIN} ON CONFLICT DO {name.upper()}")
+    table = t_env.sql_query(JOIN)
+    assert table.insert_into("upserts", conflict_strategy=strategy).explain() == plan
+    statements = t_env.create_statement_set().add_insert("upserts", table, conflict_strategy=strategy)
+    assert statements.explain() == plan
 
 
 class CollectedUpserts(Connector):
