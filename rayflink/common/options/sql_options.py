@@ -119,8 +119,8 @@ TABLE_PARALLELISM = _option(SQL, "table.exec.resource.default-parallelism", INT,
 DUPLICATE_CHANGES = _option(SQL, "table.exec.source.cdc-events-duplicate", BOOLEAN, False,
                             "Leave out changes that come twice, by the last row of each PRIMARY KEY.")
 MINI_BATCH = _option(SQL, "table.exec.mini-batch.enabled", BOOLEAN, False,
-                     "Aggregate the rows of a stream without a window in mini-batches, which show one change of a "
-                     "group instead of the change of each row.")
+                     "Aggregate and join the rows of streams without a window in mini-batches, which show one change "
+                     "of a group, and of a row of a join, instead of the change of each row.")
 MINI_BATCH_LATENCY = _option(SQL, "table.exec.mini-batch.allow-latency", DURATION, _ms(0),
                              "How long rows may wait for a mini-batch; must be set where they are enabled.")
 MINI_BATCH_SIZE = _option(SQL, "table.exec.mini-batch.size", LONG, -1,

@@ -8,15 +8,18 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import Change
+from ..plan.groups import GroupAggregate, MiniBatch
 from ..plan.joins import BroadcastJoin, IntervalJoin, Join, KeyedJoin, StreamJoin, WindowJoin
 from ..plan.lineage import all_of, rows_of
 from ..plan.logical import Relation, TimePart, length_text
 from ..plan.multi_joins import MultiJoin
+from ..plan.ranks import Rank
 from ..plan.typed import Session
 from ..runtime.joins.broadcast_join import BroadcastJoinOperator
 from ..runtime.joins.interval_bounds import IntervalBounds, SideTime
 from ..runtime.joins.interval_join import TimeIntervalJoinOperator
 from ..runtime.joins.join_rows import JoinSide, JoinSpec
+from ..runtime.joins.mini_batch_join import MiniBatchJoinOperator
 from ..runtime.joins.stored_side import SideState
 from ..runtime.joins.stream_join import StreamJoinOperator, StreamJoinSpec
 from ..runtime.joins.window_join import WindowJoinOperator
@@ -49,7 +52,8 @@ def translate_join(translation: Translation, plan: KeyedJoin) -> StreamBuilder:
     )
     line = plan.explain_line()
     if isinstance(plan, StreamJoin):
-        line = f"{line[:-1]}{_shown_ttls(translation, plan)})"
+        shown = "" if translation.settings.mini_batch is None else ", miniBatch=[true]"
+        line = f"{line[:-1]}{_shown_ttls(translation, plan)}{shown})"
     step = step.set_description(line)
     return step if all(names) else step.set_parallelism(1)
 
@@ -93,10 +97,28 @@ def _stream_factory(translation: Translation, plan: StreamJoin) -> Factory:
             row_form(translation, plan, index),
             translation.side_ttl_ms(plan, index),
             (plan.kind.keeps_left or plan.kind.is_of_left, plan.kind.keeps_right)[index],
+            plan.is_upsert,
         )
         for index in (0, 1)
     )
-    return Factory(StreamJoinOperator, StreamJoinSpec(spec, left, right, translation.wants_before(plan)))
+    join = StreamJoinSpec(spec, left, right, translation.wants_before(plan))
+    limits = mini_batch_of(translation, plan)
+    return Factory(StreamJoinOperator, join) if limits is None else Factory(MiniBatchJoinOperator, join, limits)
+
+
+def mini_batch_of(translation: Translation, plan: Relation) -> MiniBatch | None:
+    """Return the size of a join's mini-batches; None: it has none.
+
+    Behind a step with mini-batches of its own, rows wait for a tenth of the time.
+    """
+    limits = translation.settings.mini_batch
+    if limits is None:
+        return None
+    has_waited = any(isinstance(below, _MINI_BATCHED) for side in plan.inputs for below in side.walk())
+    return limits.of_parts() if has_waited else limits
+
+
+_MINI_BATCHED = (GroupAggregate, Rank, StreamJoin, MultiJoin)
 
 
 def row_form(translation: Translation, plan: StreamJoin | MultiJoin, index: int) -> RowForm:
@@ -170,4 +192,4 @@ def unsupported_join(plan: Join) -> SqlError:
     return SqlError(problem, f"let the planner have the rule stream_join, or {_REMEDY}", "", plan.place)
 
 
-__all__ = ["row_form", "translate_join", "unsupported_join"]
+__all__ = ["mini_batch_of", "row_form", "translate_join", "unsupported_join"]

@@ -11,11 +11,12 @@ from ..plan.lineage import rows_of
 from ..plan.logical import length_text
 from ..plan.multi_joins import MultiJoin
 from ..runtime.joins.join_rows import JoinSide
+from ..runtime.joins.mini_batch_join import MiniBatchJoinOperator
 from ..runtime.joins.multi_join import MultiJoinOperator
 from ..runtime.joins.multi_join_rows import MultiJoinSpec, StepSpec
 from ..runtime.joins.stored_side import SideState
 from ..runtime.key_columns import columns_key
-from .physical_joins import row_form
+from .physical_joins import mini_batch_of, row_form
 from .translation import Translation, hash_partition
 
 
@@ -35,23 +36,28 @@ def translate_multi_join(translation: Translation, plan: MultiJoin) -> StreamBui
         JoinSide(arrow_schema(relation.schema), keys, keys, identity, unique)
         for relation, keys, identity, unique in zip(plan.relations, plan.keys, identities, plan.unique, strict=True)
     )
-    states = tuple(SideState(row_form(translation, plan, index), ttl) for index, ttl in enumerate(ttls))
+    states = tuple(
+        SideState(row_form(translation, plan, index), ttl, takes_upserts=plan.is_upsert)
+        for index, ttl in enumerate(ttls)
+    )
     steps = tuple(StepSpec(step.kind is JoinKind.LEFT, step.required, step.condition) for step in plan.steps)
     spec = MultiJoinSpec(
         sides, states, steps, arrow_schema(plan.schema), translation.session, translation.wants_before(plan)
     )
+    limits = mini_batch_of(translation, plan)
+    factory = Factory(MultiJoinOperator, spec) if limits is None else Factory(MiniBatchJoinOperator, spec, limits)
     step = first.add_multiple_input_operator(
-        others, "MultiJoin", Factory(MultiJoinOperator, spec), [columns_key(columns) for columns in names],
+        others, "MultiJoin", factory, [columns_key(columns) for columns in names],
         " and ".join(identities),
     )  # fmt: skip
-    return step.set_description(_line_with_ttls(plan.explain_line(), ttls))
+    shown = [_shown_ttls(ttls)] if any(ttls) else []
+    shown += [] if limits is None else ["miniBatch=[true]"]
+    return step.set_description(f"{', '.join([plan.explain_line()[:-1], *shown])})")
 
 
-def _line_with_ttls(line: str, ttls: list[int]) -> str:
-    if not any(ttls):
-        return line
+def _shown_ttls(ttls: list[int]) -> str:
     shown = ", ".join(length_text(ttl) if ttl else "none" for ttl in (ttls[:1] if len(set(ttls)) == 1 else ttls))
-    return f"{line[:-1]}, stateTtl=[{shown}])"
+    return f"stateTtl=[{shown}]"
 
 
 __all__ = ["translate_multi_join"]

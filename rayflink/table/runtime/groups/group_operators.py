@@ -11,9 +11,9 @@ from rayflink.operators.base import OperatorContext
 
 from ...plan.groups import MiniBatch
 from ..aggregates.own_aggregates import OwnAggregates
+from ..mini_batch import MiniBatchOperator
 from .group_changes import GroupChanges, GroupSpec
 from .group_phases import GroupParts, MergedGroups
-from .mini_batch import MiniBatchOperator
 from .table_state import TableOperator
 
 

@@ -80,10 +80,11 @@ class MultiJoinOperator(KeyedTableOperator):
     def __init__(self, spec: MultiJoinSpec) -> None:
         self._rows, self._with_before, self._has_left = MultiJoinRows(spec), spec.with_before, spec.has_left
         self._steps = (StepSpec(False), *spec.steps)
-        self._sides = [
+        self.sides = [
             StoredSide(side, state, (False,) * len(side.keys))
             for side, state in zip(spec.sides, spec.states, strict=True)
         ]  # fmt: skip
+        """The stored rows of each input."""
 
     # life
 
@@ -91,7 +92,7 @@ class MultiJoinOperator(KeyedTableOperator):
         super().setup(ctx)
         self._rows.setup(ctx)
         self._memory = FrameMemory(ctx)
-        tables = [side.open(ctx, self._memory, f"input {number}") for number, side in enumerate(self._sides)]
+        tables = [side.open(ctx, self._memory, f"input {number}") for number, side in enumerate(self.sides)]
         self._stored = StoredTables(tables)
 
     def open(self) -> None:
@@ -112,7 +113,7 @@ class MultiJoinOperator(KeyedTableOperator):
         return self._join(batch, input_index) if len(batch) else ()
 
     def _join(self, batch: ArrowBatch, number: int) -> Iterator[Element]:
-        own = self._sides[number]
+        own = self.sides[number]
         kinds, rows = kinds_of(batch.data), without_kinds(batch.data)
         columns, signs = own.state_columns(rows), signs_of(kinds, rows.num_rows)
         result_kinds = self._kinds(signs, kinds)
@@ -122,10 +123,10 @@ class MultiJoinOperator(KeyedTableOperator):
             columns, signs, result_kinds = take_rows(columns, chosen), signs[chosen], result_kinds[chosen]
             can_match = None
         matches = tuple(
-            None if other is own else other.find(columns, can_match) for other in self._sides
+            None if other is own else other.find(columns, can_match) for other in self.sides
         )  # fmt: skip
         probe = _Probe(number, own.from_state(columns), signs, result_kinds, matches, int(self.ctx.clock.now_ms()))
-        own.rows.table.beside = sum(other.rows.table.size for other in self._sides if other is not own)
+        own.rows.table.beside = sum(other.rows.table.size for other in self.sides if other is not own)
         if not (number and self._steps[number].is_left):
             whole = range(len(signs))
             yield from self._inner(probe, whole)
@@ -162,7 +163,7 @@ class MultiJoinOperator(KeyedTableOperator):
 
     def _left(self, probe: _Probe, part: range, columns: Columns) -> Iterator[ArrowBatch]:
         """Yield the changes of the result where rows before the input may be there without one of it."""
-        own, step = self._sides[probe.input], self._steps[probe.input]
+        own, step = self.sides[probe.input], self._steps[probe.input]
         rows = [column.slice(part.start, len(part)) for column in columns]
         effects = own.rows.effects(rows, probe.signs[part.start : part.stop], probe.now_ms)
         partners = own.find(rows, None)
@@ -184,7 +185,7 @@ class MultiJoinOperator(KeyedTableOperator):
 
     def _results(self, partial: PartialRows, probe: _Probe) -> Iterator[ArrowBatch]:
         """Yield changes of the result, from rows up to the input that changes."""
-        for whole in self._joined(partial, probe, len(self._sides)):
+        for whole in self._joined(partial, probe, len(self.sides)):
             rows = whole.repeated()
             batch = self._rows.batch(rows)
             yield ArrowBatch(with_kinds(batch, rows.kinds) if rows.kinds.any() else batch)
@@ -220,13 +221,13 @@ class MultiJoinOperator(KeyedTableOperator):
         if step.is_left and done < len(partial):
             rest = partial.take(done + np.flatnonzero(~has_partner[done:]))
             missing = np.full(len(rest), MISSING)
-            yield rest.beside(InputRows(self._sides[number].no_rows(), missing, missing))
+            yield rest.beside(InputRows(self.sides[number].no_rows(), missing, missing))
 
     def _pairs(
         self, partial: PartialRows, number: int, rows: Numbers, stored: Numbers, now_ms: int
     ) -> tuple[PartialRows, Numbers]:
         """Return partial rows with stored rows, as far as they match, and which of the former these are."""
-        side = self._sides[number]
+        side = self.sides[number]
         is_over = side.rows.is_over(stored, now_ms)
         if is_over.any():
             rows, stored = rows[~is_over], stored[~is_over]
@@ -269,7 +270,7 @@ class MultiJoinOperator(KeyedTableOperator):
     ) -> Numbers:  # fmt: skip
         """Return how many stored rows of the input that changes match partial rows, or no fewer than `most` of them."""
         number, before = probe.input, replace(rows, inputs=rows.inputs[:-1], times=None)
-        side, changes = self._sides[number], rows.probe - start
+        side, changes = self.sides[number], rows.probe - start
         first, count = partners.first[changes], partners.count[changes]
         if self._steps[number].condition is not None:
 

@@ -14,6 +14,7 @@ from ..keyed_state.frame_memory import Columns, FrameMemory
 from ..keyed_state.keyed_multiset import KeyedMultiset, MultisetSpec, RowForm
 from ..keyed_state.keyed_table import EXPIRED
 from ..keyed_state.stored_table import StoredTable
+from .folded_changes import folded_by_key, folded_equal
 from .join_pairs import Matches
 from .join_rows import JoinSide
 
@@ -35,11 +36,13 @@ class SideState:
         form: what distinguishes its rows.
         ttl_ms: how long a row is known that is not written; 0: for ever.
         has_matches: whether each row has the number of rows of the other side that it matches.
+        takes_upserts: rows that replace others by their unique key may come without the row before.
     """
 
     form: RowForm
     ttl_ms: int = 0
     has_matches: bool = False
+    takes_upserts: bool = False
 
 
 class StoredSide:
@@ -62,7 +65,8 @@ class StoredSide:
             tuple(columns), self._width, state.form, unique_width, state.has_matches, state.ttl_ms
         )  # fmt: skip
         self.rows = KeyedMultiset(spec)
-        self.has_matches, self._expires, self._form = state.has_matches, state.ttl_ms > 0, state.form
+        self.has_matches, self._expires = state.has_matches, state.ttl_ms > 0
+        self._form, self._takes_upserts = state.form, state.takes_upserts
 
     @property
     def is_each_row_once(self) -> bool:
@@ -75,6 +79,20 @@ class StoredSide:
         if ctx.metrics is not None and self._expires:
             self.rows.table.expired = ctx.metrics.counter(EXPIRED).inc
         return StoredTable(self.rows.table, f"{name} side of a join: {self._side.state_identity}", ctx, name)
+
+    def folded(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return changes of the side as those that are left of them, see `folded_changes`.
+
+        Args:
+            rows: in the order of the side, with kinds or without.
+        """
+        match self._form:
+            case RowForm.APPENDED:
+                return rows
+            case RowForm.COUNTED:
+                return folded_equal(rows)
+            case _:
+                return folded_by_key(rows, self._side.key_order, self._takes_upserts)
 
     def state_columns(self, batch: pa.RecordBatch) -> Columns:
         """Return the columns of rows in the order of the state."""

@@ -63,9 +63,10 @@ class StreamJoinOperator(KeyedTableOperator):
         join = spec.join
         self._rows = JoinRows(join)
         states = (spec.left, spec.right)
-        self._sides = [
+        self.sides = [
             StoredSide(side, state, join.nulls_match) for side, state in zip(join.sides, states, strict=True)
         ]  # fmt: skip
+        """The stored rows of each input."""
         self._changes = JoinChanges(join, self._rows, spec.with_before)
 
     # life
@@ -74,7 +75,7 @@ class StreamJoinOperator(KeyedTableOperator):
         super().setup(ctx)
         self._rows.setup(ctx)
         self._memory = FrameMemory(ctx)
-        tables = [side.open(ctx, self._memory, name) for side, name in zip(self._sides, NAMES, strict=True)]
+        tables = [side.open(ctx, self._memory, name) for side, name in zip(self.sides, NAMES, strict=True)]
         self._stored = StoredTables(tables)
 
     def open(self) -> None:
@@ -95,7 +96,7 @@ class StreamJoinOperator(KeyedTableOperator):
         return self._join(batch, input_index) if len(batch) else ()
 
     def _join(self, batch: ArrowBatch, index: int) -> Iterator[Element]:
-        own, other = self._sides[index], self._sides[1 - index]
+        own, other = self.sides[index], self.sides[1 - index]
         kinds, rows = kinds_of(batch.data), without_kinds(batch.data)
         columns = own.state_columns(rows)
         can_match, signs = own.can_match(columns), signs_of(kinds, rows.num_rows)

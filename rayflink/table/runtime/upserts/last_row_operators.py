@@ -9,8 +9,8 @@ import pyarrow as pa
 from rayflink.common.records.batches import ArrowBatch, Element
 
 from ...plan.groups import MiniBatch
-from ..groups.mini_batch import MiniBatchOperator
 from ..groups.table_state import TableOperator
+from ..mini_batch import MiniBatchOperator
 from ..ranks.first_of_key import DUPLICATES
 from .last_rows import LastRows, LastRowSpec
 

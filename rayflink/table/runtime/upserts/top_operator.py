@@ -10,9 +10,9 @@ from rayflink.common.records.batches import ArrowBatch, Batch, Element
 from rayflink.operators.base import OperatorContext, OperatorSnapshot
 
 from ...plan.groups import MiniBatch
-from ..groups.mini_batch import MiniBatchOperator
 from ..keyed_state.stored_table import StoredTable
 from ..keyed_state.table_operator import KeyedTableOperator
+from ..mini_batch import MiniBatchOperator
 from .top_rows import TopRows, TopSpec
 
 

@@ -86,6 +86,11 @@ class MultiJoinCase:
     ttls: tuple[int, ...] = ()
 
     def __call__(self) -> Operator:
+        return MultiJoinOperator(self.spec)
+
+    @property
+    def spec(self) -> MultiJoinSpec:
+        """What the operator is to do."""
         sides = tuple(
             JoinSide(
                 schema_of(number), (WORD,), (WORD,), f"rows {number}", (ID,) if form is RowForm.UNIQUE else (WORD,)
@@ -99,7 +104,7 @@ class MultiJoinCase:
             for number, part in enumerate(self.parts, start=1)
         )
         result = pa.schema([field for number in range(len(sides)) for field in schema_of(number)])
-        return MultiJoinOperator(MultiJoinSpec(sides, states, steps, result, Session()))
+        return MultiJoinSpec(sides, states, steps, result, Session())
 
     @property
     def query(self) -> str:

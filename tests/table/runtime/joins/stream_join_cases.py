@@ -68,6 +68,11 @@ class StreamJoinCase:
     with_before: bool = True
 
     def __call__(self) -> Operator:
+        return StreamJoinOperator(self.spec)
+
+    @property
+    def spec(self) -> StreamJoinSpec:
+        """What the operator is to do."""
         keys = (WORD,) if self.has_key else ()
         left, right = (
             JoinSide(schema, keys, keys, "rows", (ID,) if form is RowForm.UNIQUE else keys)
@@ -80,7 +85,7 @@ class StreamJoinCase:
             SideState(form, ttl, has_matches)
             for form, ttl, has_matches in zip(self.forms, self.ttls, self.are_counted, strict=True)
         ]
-        return StreamJoinOperator(StreamJoinSpec(spec, states[0], states[1], self.with_before))
+        return StreamJoinSpec(spec, states[0], states[1], self.with_before)
 
     @property
     def are_counted(self) -> tuple[bool, bool]:

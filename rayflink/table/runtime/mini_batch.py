@@ -21,8 +21,8 @@ from rayflink.common.records.row_kinds import has_kinds, with_kinds
 from rayflink.operators.base import Operator
 from rayflink.operators.capabilities import EventHandler, PreBarrier, ProcessingTimers
 
-from ...plan.groups import MiniBatch
-from ..keyed_state.frame_snapshots import one_batch
+from ..plan.groups import MiniBatch
+from .keyed_state.frame_snapshots import one_batch
 
 
 class MiniBatchRows:
@@ -34,7 +34,7 @@ class MiniBatchRows:
 
     def __init__(self, limits: MiniBatch) -> None:
         self._limits = limits
-        self._batches: list[pa.RecordBatch] = []
+        self._batches: dict[int, list[pa.RecordBatch]] = {}
         self._rows = 0
         self.due_ms: int | None = None
         """Epoch milliseconds at which they have waited long enough; None: no row waits."""
@@ -42,18 +42,22 @@ class MiniBatchRows:
     def __bool__(self) -> bool:
         return bool(self._batches)
 
-    def add(self, rows: pa.RecordBatch, now_ms: int) -> bool:
+    def add(self, rows: pa.RecordBatch, now_ms: int, input_index: int = 0) -> bool:
         """Add rows, at least one, and return whether there are enough."""
         if self.due_ms is None:
             self.due_ms = now_ms - now_ms % self._limits.latency_ms + self._limits.latency_ms
-        self._batches.append(rows)
+        self._batches.setdefault(input_index, []).append(rows)
         self._rows += rows.num_rows
         return self._rows >= self._limits.rows
 
     def take(self) -> pa.RecordBatch:
-        """Return all rows; none waits behind that."""
-        batches, self._batches, self._rows, self.due_ms = self._batches, [], 0, None
-        return merged_rows(batches)
+        """Return all rows of the only input; none waits behind that."""
+        return self.take_each()[0]
+
+    def take_each(self) -> dict[int, pa.RecordBatch]:
+        """Return all rows by the number of their input; none waits behind that."""
+        batches, self._batches, self._rows, self.due_ms = self._batches, {}, 0, None
+        return {number: merged_rows(parts) for number, parts in batches.items()}
 
 
 def merged_rows(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -64,8 +68,8 @@ def merged_rows(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return one_batch(batches)
 
 
-class MiniBatchOperator(Operator, ProcessingTimers, EventHandler, PreBarrier):
-    """An operator that works the rows of a mini-batch together.
+class WaitingOperator(Operator, ProcessingTimers, EventHandler, PreBarrier):
+    """An operator that works the rows of a mini-batch together, of one input or of several.
 
     Rows are worked before a barrier, so they are no state. A watermark waits for the rows before it.
 
@@ -74,20 +78,21 @@ class MiniBatchOperator(Operator, ProcessingTimers, EventHandler, PreBarrier):
     """
 
     def __init__(self, limits: MiniBatch) -> None:
-        self._waiting = MiniBatchRows(limits)
+        self.waiting = MiniBatchRows(limits)
+        """The rows that wait."""
         self._watermark = MIN_TIMESTAMP
 
     @abstractmethod
-    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
-        """Called with the rows of a mini-batch. Return what they emit."""
+    def fold_waiting(self) -> Iterable[Element]:
+        """Called to take the rows that wait, at least one. Return what they emit."""
 
     def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        is_full = len(batch) > 0 and self._waiting.add(batch.data, self.ctx.clock.now_ms())
+        is_full = len(batch) > 0 and self.waiting.add(batch.data, self.ctx.clock.now_ms(), input_index)
         return self._fold() if is_full else ()
 
     def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
-        if self._waiting and watermark.timestamp < MAX_TIMESTAMP:
+        if self.waiting and watermark.timestamp < MAX_TIMESTAMP:
             self._watermark = watermark.timestamp
             return
         yield from self._fold()
@@ -104,17 +109,32 @@ class MiniBatchOperator(Operator, ProcessingTimers, EventHandler, PreBarrier):
         return self._fold()
 
     def next_processing_time(self) -> int | None:
-        return self._waiting.due_ms
+        return self.waiting.due_ms
 
     def on_processing_time(self, now_ms: int) -> Iterable[Element]:
         return self._fold()
 
     def _fold(self) -> Iterator[Element]:
-        if self._waiting:
-            yield from self.fold(self._waiting.take())
+        if self.waiting:
+            yield from self.fold_waiting()
         if self._watermark > MIN_TIMESTAMP:
             watermark, self._watermark = Watermark(self._watermark), MIN_TIMESTAMP
             yield watermark
 
 
-__all__ = ["MiniBatchOperator", "MiniBatchRows", "merged_rows"]
+class MiniBatchOperator(WaitingOperator):
+    """An operator of one input that works the rows of a mini-batch together.
+
+    Args:
+        limits: of a mini-batch.
+    """
+
+    @abstractmethod
+    def fold(self, rows: pa.RecordBatch) -> Iterable[Element]:
+        """Called with the rows of a mini-batch. Return what they emit."""
+
+    def fold_waiting(self) -> Iterable[Element]:
+        return self.fold(self.waiting.take())
+
+
+__all__ = ["MiniBatchOperator", "MiniBatchRows", "WaitingOperator", "merged_rows"]
