@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from .dsl import aggregating
+from .dsl import aggregating, count_windows
 from .dsl.expression_text import column_tree, to_expression, tree_of
 from .errors import SqlError
 from .expression import Expression
@@ -204,15 +204,39 @@ class WindowGroupedTable:
     def select(self, *fields: Expression[Any]) -> Table:
         """Keys, bounds of the window such as `col("w").start`, and aggregates of other columns.
 
+        >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+        >>> from rayflink.table.expressions import call, col, row_interval
+        >>> from rayflink.table.window import Tumble
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
+        >>> sales = t_env.from_elements([("a", 3), ("b", 4), ("a", 7), ("a", 9)], ["shop", "n"])
+        >>> sales = sales.add_columns(call("PROCTIME").alias("at"))
+        >>> pairs = sales.window(Tumble.over(row_interval(2)).on(col("at")).alias("w"))
+        >>> sums = pairs.group_by(col("shop"), col("w")).select(col("shop"), col("n").sum.alias("sum"))
+        >>> list(sums.execute().collect())
+        [<Row('a', 10)>]
+
         Raises:
             SqlError: a column is neither.
         """
+        if count_windows.is_by_rows(self._window):
+            return self._select_by_rows(fields)
         try:
             call = self._window.tree()
         except SqlError as error:
             raise with_program_line(error) from error
         trees = [tree.transform(self._part) for tree in select_list(self._table, fields)]
         return select_from(self._table, trees, group=exp.Group(expressions=[*self._keys, call]))
+
+    def _select_by_rows(self, fields: Sequence[Expression[Any]]) -> Table:
+        """Return the query by windows of a number of rows; groups whose last window is not full give no row for it."""
+        trees = select_list(self._table, fields)
+        try:
+            query = count_windows.count_windows(self._window, self._keys, trees, functions_of(self._table))
+        except SqlError as error:
+            raise with_program_line(error) from error
+        rows = select_from(self._table, query.columns)
+        return select_from(rows, query.selected, where=exp.Where(this=query.is_over))
 
     def aggregate(self, func: Expression[Any] | UserAggregate) -> AggregatedTable:
         """Aggregate by a function whose fields become columns.

@@ -39,8 +39,8 @@ class GroupWindow:
         lengths = [tree_of(length) for length in self.lengths]
         for length in lengths:
             if isinstance(length, RowInterval):
-                remedy = "give it a duration, such as lit(5).minutes"
-                raise SqlError(f"a window of {length.this} rows is not supported yet", remedy)
+                remedy = "call its functions by select, or give it a duration, such as lit(5).minutes"
+                raise SqlError(f"a window of {length.this} rows is not supported here", remedy)
         return exp.Anonymous(this=self.kind.value, expressions=[tree_of(self.time), *lengths])
 
 

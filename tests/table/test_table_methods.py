@@ -138,8 +138,8 @@ def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
          "column 'id' of type BIGINT is not a time attribute"),
         (lambda t: t.window(Tumble.over(lit(1).day).on(col("id")).alias("w")).group_by(col("id")),
          r"group_by leaves out the window 'w'; write group_by\(col\('w'\), ...\)"),
-        (lambda t: t.window(Tumble.over(row_interval(2)).on(t.id).alias("w")).group_by(col("w")).select(t.id.sum),
-         "a window of 2 rows is not supported yet"),
+        (lambda t: t.window(Tumble.over(row_interval(0)).on(t.id).alias("w")).group_by(col("w")).select(t.id.sum),
+         "a window of rows has a length that is none; give row_interval"),
         (lambda t: t.over_window(Over.partition_by(t.id).order_by(t.id).preceding(lit(1).day).alias("w"))
          .select(t.id.sum.over(col("w"))),
          "RANGE has a length of type INTERVAL"),

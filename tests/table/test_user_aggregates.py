@@ -7,8 +7,9 @@ import pytest
 from rayflink.common import Row
 from rayflink.common.errors import InvalidTypesError, JobFailed
 from rayflink.table import DataTypes, EnvironmentSettings, ListView, MapView, SqlError, TableEnvironment
-from rayflink.table.expressions import call, col
+from rayflink.table.expressions import call, col, row_interval
 from rayflink.table.udf import AggregateFunction, TableAggregateFunction, udaf, udtaf
+from rayflink.table.window import Slide, Tumble
 
 ORDERS = [(1, "tea", "ann"), (3, "tea", "bob"), (3, "cake", "bob"), (3, "tea", "eve"), (2, "tea", "ann")]
 
@@ -177,6 +178,30 @@ def test_views_are_collections_in_groups_and_in_batch_mode(t_env, batch_env):
         words = env.from_path("orders").group_by(col("who")).aggregate(udaf(Words())(col("what")))
         result = words.select(col("who"), col("words"), col("counts"), col("size")).execute()
         assert folded(result) == expected
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        (Tumble.over(row_interval(2)), [(1, "x|y", 3.0, 2), (2, "z|z", 2.0, 2)]),
+        (
+            Slide.over(row_interval(2)).every(row_interval(1)),
+            [(1, "x|y", 3.0, 2), (1, "y|z", 7.0, 2), (2, "z|z", 2.0, 2)],
+        ),
+    ],
+)
+def test_windows_of_rows_are_over_with_their_last_row(t_env, batch_env, window, expected):
+    mean = udaf(lambda n: n.mean(), result_type="DOUBLE", func_type="pandas")
+    values = [(1, "x", 2), (3, "z", 1), (1, "y", 4), (2, "z", 3), (1, "z", 10), (2, "z", 1)]
+    for env in (t_env, batch_env):
+        table = env.from_elements(values, ["k", "w", "n"]).add_columns(call("PROCTIME").alias("p"))
+        groups = table.window(window.on(col("p")).alias("w0")).group_by(col("k"), col("w0"))
+        columns = col("k"), call("joined", col("w"), "|"), mean(col("n")), col("n").count
+        assert sorted(rows(groups.select(*columns).execute())) == expected
+        with pytest.raises(SqlError, match=r"w0\.start: a window of rows has no bounds in time"):
+            groups.select(col("w0").start)
+        with pytest.raises(SqlError, match="column 'n' is not in group_by"):
+            groups.select(col("n"))
 
 
 def test_functions_in_wrong_places_are_errors(t_env):
