@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Shape = Callable[[Any], Any]
 
 
-def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instants: bool = False) -> Shape | None:
+def shape_of(
+    kind: pyarrow.DataType, shortens_floats: bool = True, makes_instants: bool = False, is_key: bool = False
+) -> Shape | None:
     """Return the function that turns a value of `to_pylist` into a program's value; None: the two are the same.
 
     A struct becomes a `Row` with the names of its fields, a map a dict, at any depth.
@@ -33,20 +35,23 @@ def shape_of(kind: pyarrow.DataType, shortens_floats: bool = True, makes_instant
             the float of 64 bits that has the same value.
         makes_instants: a moment in nanoseconds with a time zone, which is the Arrow type of INSTANT, becomes an
             `Instant`; False: a pandas.Timestamp, as pyarrow has it.
+        is_key: the value is a key of a dict, in which lists become tuples, so that it has a hash.
     """
     from pyarrow import types
 
-    inside = partial(shape_of, shortens_floats=shortens_floats, makes_instants=makes_instants)
+    inside = partial(shape_of, shortens_floats=shortens_floats, makes_instants=makes_instants, is_key=is_key)
 
     if types.is_struct(kind):
         shapes = [(field.name, inside(field.type)) for field in kind]
         named = Row(*(name for name, _ in shapes))
         return lambda value: named(*(shaped(shape, value[name]) for name, shape in shapes))
     if types.is_map(kind):
-        key, item = inside(kind.key_type), inside(kind.item_type)
+        key, item = inside(kind.key_type, is_key=True), inside(kind.item_type)
         return lambda value: {shaped(key, map_key): shaped(item, map_value) for map_key, map_value in value}
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner = inside(kind.value_type)
+        if is_key:
+            return lambda value: tuple(shaped(inner, element) for element in value)
         return None if inner is None else lambda value: [shaped(inner, element) for element in value]
     if makes_instants and _is_instant(kind):
         return lambda moment: _instant(moment.value)

@@ -15,8 +15,8 @@ def pandas_value(column: pyarrow.Array) -> UserValue:
 
     >>> import pyarrow
     >>> frame = pandas_value(pyarrow.array([{"a": 1, "b": "x"}, None]))
-    >>> list(frame.columns), frame["b"].tolist()
-    (['a', 'b'], ['x', None])
+    >>> list(frame.columns), frame["b"].tolist()[0], frame["b"].isna().tolist()
+    (['a', 'b'], 'x', [False, True])
     """
     import pandas  # type: ignore[import-untyped]
     import pyarrow

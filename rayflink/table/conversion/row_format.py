@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -41,6 +42,8 @@ class ValueFormat:
             return self._row([self.of(field.type) for field in kind.fields], [field.name for field in kind.fields])
         if kind.root in (Root.TIMESTAMP, Root.TIMESTAMP_LTZ, Root.TIME):
             return self._timed(kind)
+        if kind.is_interval:
+            return self._interval(kind)
         return {Root.BOOLEAN: self._truth, Root.BINARY: self._bytes, Root.VARBINARY: self._bytes}.get(
             kind.root, _TEXTS.get(kind.root, str)
         )
@@ -53,6 +56,9 @@ class ValueFormat:
 
     def _row(self, strings: Sequence[Text], names: Sequence[str]) -> Text:
         return lambda value: f"+I[{', '.join(_fields(value, strings, names))}]"
+
+    def _interval(self, kind: DataType) -> Text:
+        return _period if kind.root is Root.INTERVAL_YEAR_MONTH else _duration
 
     def _timed(self, kind: DataType) -> Text:
         ending = "Z" if kind.root is Root.TIMESTAMP_LTZ else ""
@@ -80,6 +86,9 @@ class SqlFormat(ValueFormat):
 
     def _row(self, strings: Sequence[Text], names: Sequence[str]) -> Text:
         return lambda value: f"({', '.join(_fields(value, strings, names))})"
+
+    def _interval(self, kind: DataType) -> Text:
+        return _months if kind.root is Root.INTERVAL_YEAR_MONTH else _days
 
     def _timed(self, kind: DataType) -> Text:
         if kind.root is Root.TIME:
@@ -157,6 +166,36 @@ def _short_clock(value: datetime.time, without_seconds: bool) -> str:
     if value.microsecond:
         return _clock(value, 3 if value.microsecond % 1000 == 0 else 6)
     return value.strftime("%H:%M" if without_seconds and not value.second else "%H:%M:%S")
+
+
+def _days(value: datetime.timedelta) -> str:
+    """Return a length of time as CAST does: `+1 02:03:04.500`."""
+    seconds, millis = divmod(abs(value) // datetime.timedelta(milliseconds=1), 1000)
+    sign = "-" if value < datetime.timedelta(0) else "+"
+    days, seconds = divmod(seconds, 86_400)
+    return f"{sign}{days} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{millis:03}"
+
+
+def _months(value: int) -> str:
+    """Return a number of months as CAST does: `+1-02`."""
+    return f"{'-' if value < 0 else '+'}{abs(value) // 12}-{abs(value) % 12:02}"
+
+
+def _duration(value: datetime.timedelta) -> str:
+    """Return a length of time as Java's Duration prints itself: `PT26H3M4.5S`."""
+    millis = value // datetime.timedelta(milliseconds=1)
+    sign, millis = ("-" if millis < 0 else ""), abs(millis)
+    hours, minutes, seconds = millis // 3_600_000, millis // 60_000 % 60, Decimal(millis % 60_000) / 1000
+    parts = [f"{sign}{number.normalize():f}{unit}" if number else ""
+             for number, unit in ((Decimal(hours), "H"), (Decimal(minutes), "M"), (seconds, "S"))]  # fmt: skip
+    return f"PT{''.join(parts) or '0S'}"
+
+
+def _period(value: int) -> str:
+    """Return a number of months as Java's Period prints itself: `P1Y2M`."""
+    years, months = abs(value) // 12, abs(value) % 12
+    sign = "-" if value < 0 else ""
+    return f"P{f'{sign}{years}Y' if years else ''}{f'{sign}{months}M' if months else ''}" if value else "P0D"
 
 
 def _array(item: Text) -> Text:

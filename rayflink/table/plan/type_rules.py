@@ -84,7 +84,7 @@ def _approximate(left: DataType, right: DataType) -> DataType:
 def common_type(types: Sequence[DataType]) -> DataType | None:
     """Return the type in which values of all of these can be, None where there is none.
 
-    >>> common_type([DataTypes.INT().not_null(), DataTypes.DECIMAL(4, 2)])
+    >>> print(common_type([DataTypes.INT().not_null(), DataTypes.DECIMAL(4, 2)]))
     DECIMAL(12, 2)
     """
     common: DataType | None = None
@@ -144,7 +144,7 @@ def _common_time(left: DataType, right: DataType) -> DataType | None:
             return DataTypes.TIMESTAMP_LTZ(precision)
         if left.root is Root.INTERVAL_DAY_TIME:
             return DataTypes.INTERVAL_DAY_TIME(precision)
-        return None
+        return DataTypes.INTERVAL_YEAR_MONTH() if left.root is Root.INTERVAL_YEAR_MONTH else None
     if roots <= {Root.TIMESTAMP, Root.TIMESTAMP_LTZ}:
         return DataTypes.TIMESTAMP_LTZ(precision)
     if roots <= {Root.DATE, Root.TIMESTAMP, Root.TIMESTAMP_LTZ}:

@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 
 from rayflink.common import Instant, Row
+from rayflink.common.records.arrow_values import values_of
 from rayflink.table import DataTypes as D
 from rayflink.table import EnvironmentSettings, TableEnvironment
 from rayflink.table.conversion.column_values import pandas_value, rows_of_table
 from rayflink.table.conversion.python_values import plain_of
+from rayflink.table.conversion.row_format import SqlFormat, ValueFormat
 from rayflink.table.expressions import col
+from rayflink.table.plan.type_rules import common_type
 from rayflink.table.udf import udf
 from tests.table.conversion.test_elements import Order, Place, PlaceType
 
@@ -81,3 +84,29 @@ def test_a_function_gives_an_instant_and_takes_what_a_table_has():
     moment = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     table = t_env.from_elements([(moment, {"s": [Row(n=60)]})], ["at", "by"]).select(later(col("at"), col("by")))
     assert [row[0] for row in table.execute().collect()] == [moment + datetime.timedelta(minutes=1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "cast", "java"),
+    [
+        (D.INTERVAL_DAY_TIME(), datetime.timedelta(1, 7384, 500_000), "+1 02:03:04.500", "PT26H3M4.5S"),
+        (D.INTERVAL_DAY_TIME(), datetime.timedelta(seconds=-100), "-0 00:01:40.000", "PT-1M-40S"),
+        (D.INTERVAL_DAY_TIME(), datetime.timedelta(0), "+0 00:00:00.000", "PT0S"),
+        (D.INTERVAL_YEAR_MONTH(), 14, "+1-02", "P1Y2M"),
+        (D.INTERVAL_YEAR_MONTH(), -1, "-0-01", "P-1M"),
+        (D.INTERVAL_YEAR_MONTH(), 0, "+0-00", "P0D"),
+    ],
+)
+def test_lengths_of_time_are_printed_as_flink_does(kind, value, cast, java):
+    assert (SqlFormat().of(kind)(value), ValueFormat().of(kind)(value)) == (cast, java)
+
+
+def test_lists_in_keys_of_maps_are_tuples():
+    kind = pa.map_(pa.list_(pa.int8()), pa.list_(pa.struct([("n", pa.list_(pa.int8()))])))
+    assert values_of(pa.array([[([1, 2], [{"n": [3]}])]], kind)) == [{(1, 2): [Row(n=[3])]}]
+
+
+def test_lengths_of_time_have_one_type_whatever_units_they_are_written_in():
+    assert common_type([D.INTERVAL(D.YEAR()), D.INTERVAL(D.MONTH())]) == D.INTERVAL_YEAR_MONTH()
+    assert common_type([D.INTERVAL(D.DAY()), D.INTERVAL(D.SECOND(3))]) == D.INTERVAL_DAY_TIME(6)
+    assert common_type([D.INTERVAL(D.HOUR()), D.INTERVAL(D.HOUR()).not_null()]) == D.INTERVAL(D.HOUR())

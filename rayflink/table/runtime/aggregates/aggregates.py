@@ -70,8 +70,8 @@ class Aggregate:
 def result_type(kind: AggregateKind, argument: DataType | None = None, is_filtered: bool = False) -> DataType:
     """Return the type of an aggregate function's result, as in Flink: SUM and AVG of whole numbers stay in their type.
 
-    >>> result_type(AggregateKind.AVG, DataTypes.DECIMAL(10, 2)), result_type(AggregateKind.COUNT)
-    (DECIMAL(38, 6), BIGINT NOT NULL)
+    >>> print(result_type(AggregateKind.AVG, DataTypes.DECIMAL(10, 2)), result_type(AggregateKind.COUNT))
+    DECIMAL(38, 6) BIGINT NOT NULL
 
     Args:
         argument: type of the argument; None where there is none.
