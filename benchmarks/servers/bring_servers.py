@@ -1,6 +1,7 @@
-"""Bring real object stores into the cache folder: MinIO, built by Go in some minutes, and Azurite, which is from npm.
+"""Bring object stores into the cache folder: MinIO and fake-gcs-server, built by Go in some minutes, and Azurite, which
+is from npm.
 
-`python -m benchmarks.servers.bring_servers` brings both, or those that are named as arguments. It needs the
+`python -m benchmarks.servers.bring_servers` brings all, or those that are named as arguments. It needs the
 standard library alone, so it runs before an environment is there. A build that is stopped goes on from Go's cache.
 """
 
@@ -17,21 +18,32 @@ from pathlib import Path
 
 MINIO_VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
 AZURITE_VERSION = "3.35.0"
+FAKE_GCS_VERSION = "v1.56.1"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rayflink"
 _AZURITE_FOLDER = _CACHE / f"azurite-{AZURITE_VERSION}"
 MINIO = _CACHE / f"minio-{MINIO_VERSION}" / "minio"
+FAKE_GCS = _CACHE / f"fake-gcs-server-{FAKE_GCS_VERSION}" / "fake-gcs-server"
 AZURITE = _AZURITE_FOLDER / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
 
 
 def bring_minio() -> None:
     """Build MinIO, unless it is there."""
-    if MINIO.exists():
+    _build(f"github.com/minio/minio@{MINIO_VERSION}", MINIO)
+
+
+def bring_fake_gcs() -> None:
+    """Build fake-gcs-server, unless it is there."""
+    _build(f"github.com/fsouza/fake-gcs-server@{FAKE_GCS_VERSION}", FAKE_GCS)
+
+
+def _build(module: str, program: Path) -> None:
+    """Build a module's program by Go, unless it is there."""
+    if program.exists():
         return
     with tempfile.TemporaryDirectory(dir=_CACHE) as work:
-        environment = {**os.environ, "GOBIN": work}
-        subprocess.run(["go", "install", f"github.com/minio/minio@{MINIO_VERSION}"], env=environment, check=True)
-        MINIO.parent.mkdir(exist_ok=True)
-        os.replace(f"{work}/minio", MINIO)
+        subprocess.run(["go", "install", module], env={**os.environ, "GOBIN": work}, check=True)
+        program.parent.mkdir(exist_ok=True)
+        os.replace(f"{work}/{program.name}", program)
 
 
 def bring_azurite() -> None:
@@ -46,7 +58,9 @@ def bring_azurite() -> None:
         os.replace(folder, _AZURITE_FOLDER)
 
 
-BRING: dict[str, Callable[[], None]] = {"minio": bring_minio, "azurite": bring_azurite}
+BRING: dict[str, Callable[[], None]] = {
+    "minio": bring_minio, "azurite": bring_azurite, "fake-gcs-server": bring_fake_gcs,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

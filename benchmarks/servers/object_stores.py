@@ -1,11 +1,13 @@
-"""Real object stores for the tests, on loopback: MinIO, and Azurite, which is Microsoft's emulator of Azure.
+"""Object stores for the tests, on loopback: MinIO, Azurite, which is Microsoft's emulator of Azure, and
+fake-gcs-server, an emulator of Google Cloud Storage, behind a front.
 
-`python -m benchmarks.servers.bring_servers` brings both. Where a program is not there, its tests are
+`python -m benchmarks.servers.bring_servers` brings all. Where a program is not there, its tests are
 skipped. The servers end with the process of the tests, however that ends.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -16,11 +18,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 
 from benchmarks.servers.bound_process import start_bound
-from benchmarks.servers.bring_servers import AZURITE, MINIO
+from benchmarks.servers.bring_servers import AZURITE, FAKE_GCS, MINIO
+from benchmarks.servers.google_front import google_front
 
 BUCKET = "data"
 _ACCOUNT = "devstoreaccount1"
@@ -104,6 +109,39 @@ class AzuriteStore:
         return []
 
 
+@dataclass
+class GoogleStore:
+    """A bucket of fake-gcs-server, looked at by the JSON API.
+
+    Args:
+        options: lead to the front, by which clients write.
+        url: of the server itself.
+    """
+
+    options: dict[str, str]
+    url: str
+    root: str = f"gs://{BUCKET}"
+
+    def ask(self, path: str, body: bytes | None = None) -> bytes:
+        """Return the answer to a request."""
+        headers = {"Content-Type": "application/json"}
+        with urlopen(Request(self.url + path, body, headers), timeout=10) as answer:
+            content: bytes = answer.read()
+        return content
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        listing = json.loads(self.ask(f"/storage/v1/b/{BUCKET}/o?prefix={quote(prefix, safe='')}"))
+        names = [entry["name"] for entry in listing.get("items", [])]
+        return {name: self.ask(f"/storage/v1/b/{BUCKET}/o/{quote(name, safe='')}?alt=media") for name in names}
+
+    def uploads(self, keys: list[str]) -> list[str]:
+        """Return the keys that have hidden objects with parts."""
+        names = json.loads(self.ask(f"/storage/v1/b/{BUCKET}/o")).get("items", [])
+        folders = {entry["name"].rpartition("/")[0] for entry in names}
+        hidden = {folder.partition(".inprogress.")[0] for folder in folders if ".inprogress." in folder}
+        return [key for key in keys if "/.".join(key.rsplit("/", 1)) in hidden]
+
+
 def minio_program() -> str | None:
     """Return the path of MinIO: that on the PATH, else that in the cache folder; None: there is none."""
     return shutil.which("minio") or (str(MINIO) if MINIO.exists() else None)
@@ -152,6 +190,25 @@ def azurite_store() -> Iterator[AzuriteStore]:
         store = AzuriteStore(options)
         _await(lambda: store.client.create_container())
         yield store
+
+
+@contextmanager
+def google_store() -> Iterator[GoogleStore]:
+    """Run fake-gcs-server with an empty bucket behind a front; skip where it is not installed."""
+    if not FAKE_GCS.exists():
+        pytest.skip("fake-gcs-server is not installed: python -m benchmarks.servers.bring_servers builds it")
+    with google_front() as front:
+
+        def command(port: int, _: str) -> list[str]:
+            place = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-log-level", "error"]
+            return [str(FAKE_GCS), *place, "-backend", "memory", "-public-host", f"127.0.0.1:{front.server_port}"]
+
+        options = {"fs.gs.storage.root.url": f"http://127.0.0.1:{front.server_port}"}
+        with _running(command, {"GOMEMLIMIT": "256MiB", "GOMAXPROCS": "2"}) as (port, _):
+            front.backend_port = port
+            store = GoogleStore(options, f"http://127.0.0.1:{port}")
+            _await(lambda: store.ask("/storage/v1/b?project=tests", json.dumps({"name": BUCKET}).encode()))
+            yield store
 
 
 @contextmanager

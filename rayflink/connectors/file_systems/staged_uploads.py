@@ -33,13 +33,12 @@ class StagedUploads:
         return str(len(data))
 
     def complete(self, key: str, upload_id: str, parts: Sequence[tuple[int, str]], tail: bytes, token: str) -> None:
-        """Join the parts, then delete them."""
+        """Join the parts, then delete them and those of attempts that are gone."""
         sizes = [(f"{upload_id}/{number:05d}", int(tag)) for number, tag in parts]
         for part, _ in sizes:
             self._store.head(part)  # before anything is written
         self._store.put_stream(key, lambda: self._bytes_of(sizes, tail), {TOKEN: token})
-        for part, _ in sizes:
-            self._store.delete(part)
+        self.abort(key, upload_id)
 
     def _bytes_of(self, sizes: Sequence[tuple[str, int]], tail: bytes) -> Iterator[bytes]:
         for part, size in sizes:
@@ -56,13 +55,13 @@ class StagedUploads:
     def unfinished(self, prefix: str) -> Sequence[tuple[str, str]]:
         """Return key and folder of the parts that are there."""
         uploads: dict[tuple[str, str], None] = {}
-        for path in self._store.list(prefix.rstrip("/")):
+        for path in self._store.list(prefix.rpartition("/")[0]):  # parts of a key are beside it
             upload_id = path.key.rpartition("/")[0]
             folder, _, hidden = upload_id.rpartition("/")
             if hidden[:1] == "." and _MARK in hidden:
                 name = hidden[1 : hidden.rindex(_MARK)]
                 uploads[f"{folder}/{name}".lstrip("/"), upload_id] = None
-        return list(uploads)
+        return [upload for upload in uploads if upload[0].startswith(prefix)]
 
 
 __all__ = ["StagedUploads"]

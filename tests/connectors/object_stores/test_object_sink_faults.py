@@ -15,7 +15,7 @@ import moto.s3.models
 import pytest
 from pyarrow import parquet
 
-from rayflink.connectors.file_systems.object_store import ObjectStore
+from rayflink.connectors.file_systems.object_store import ObjectStore, ObjectStores
 from rayflink.connectors.file_systems.staged_uploads import StagedUploads
 from rayflink.connectors.files import object_parts
 from rayflink.operators.sinks import SinkOperator
@@ -128,6 +128,19 @@ def _run_with_a_fault(s3: Server, kind: str, at: int, is_done: bool, parallelism
     assert sorted(model.seen()) == list(range(20))
     assert s3.uploads() == [], "an upload is left"
     return was_killed
+
+
+def test_hidden_parts_are_found_by_their_key_and_go_with_the_upload(s3: Server) -> None:
+    uploads = StagedUploads(ObjectStores(s3.options).path(f"s3://{BUCKET}").store)
+    begun = {key: uploads.begin(key, "token") for key in ("out/part-1", "out/part-10", "top")}
+    for key, upload_id in begun.items():
+        uploads.add(key, upload_id, 1, b"whole")
+        uploads.add(key, upload_id, 2, b"of an attempt that is gone")
+    assert uploads.unfinished("out/part-10") == [("out/part-10", begun["out/part-10"])]
+    assert [key for key, _ in uploads.unfinished("out/")] == ["out/part-1", "out/part-10"]
+    for key, upload_id in begun.items():
+        uploads.complete(key, upload_id, [(1, "5")], b"", "token")
+    assert s3.objects() == dict.fromkeys(begun, b"whole") and uploads.unfinished("") == []
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])

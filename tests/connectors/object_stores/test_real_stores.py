@@ -1,4 +1,4 @@
-"""MinIO and Azurite: uploads under kills, several writers of one name, and what a real server refuses."""
+"""MinIO, Azurite and fake-gcs-server: uploads under kills, several writers of one name, and what a server refuses."""
 
 from __future__ import annotations
 
@@ -15,17 +15,29 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.servers.object_stores import AzuriteStore, MinioStore, RealStore, azurite_store, minio_store
+from benchmarks.servers.object_stores import (
+    AzuriteStore,
+    GoogleStore,
+    MinioStore,
+    RealStore,
+    azurite_store,
+    google_store,
+    minio_store,
+)
+from rayflink.common import Encoder, WatermarkStrategy
 from rayflink.connectors.file_systems import object_store
 from rayflink.connectors.file_systems.object_store import ObjectStores
 from rayflink.connectors.file_systems.store_errors import ObjectStoreError, StoreConnectionError
 from rayflink.connectors.file_systems.uploads import PART_BYTES, uploads_to
 from rayflink.connectors.files.file_blocks import find_files
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.datastream.connectors.file_system import BucketAssigner, FileSink, FileSource, StreamFormat
 from rayflink.state.storage.object_storage import ObjectStorage
+from rayflink.testing import check_storage
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
-STORES = ["minio", "azurite"]
+STORES = ["minio", "azurite", "google"]
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +49,12 @@ def minio() -> Iterator[MinioStore]:
 @pytest.fixture(scope="module")
 def azurite() -> Iterator[AzuriteStore]:
     with azurite_store() as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def google() -> Iterator[GoogleStore]:
+    with google_store() as store:
         yield store
 
 
@@ -74,7 +92,7 @@ def test_an_upload_is_visible_when_it_is_complete_and_can_be_completed_again(sto
     upload_id = uploads.begin(key, "token")
     tags = [(number, uploads.add(key, upload_id, number, data)) for number, data in enumerate(parts, 1)]
     uploads.add(key, upload_id, 3, b"part of an attempt that is gone")
-    assert store.objects("upload/") == {}
+    assert _visible(store, "upload/") == {}
     uploads.complete(key, upload_id, tags, b"tail", "token")
     assert store.objects("upload/") == {key: b"".join(parts) + b"tail"}
     assert bucket.attribute(key, object_store.TOKEN) == "token"
@@ -84,6 +102,11 @@ def test_an_upload_is_visible_when_it_is_complete_and_can_be_completed_again(sto
     except ObjectStoreError as error:
         assert "there is no such object" in str(error)
     assert store.objects("upload/") == {key: b"".join(parts) + b"tail"} and store.uploads([key]) == []
+
+
+def _visible(store: RealStore, prefix: str) -> dict[str, bytes]:
+    """Return the objects that readers see; on Google the parts of an upload are hidden objects."""
+    return {key: data for key, data in store.objects(prefix).items() if "/." not in key}
 
 
 def _refused(root: str, options: dict[str, str]) -> str:
@@ -109,6 +132,32 @@ def test_what_azurite_refuses_is_an_error_with_the_remedy(azurite: AzuriteStore)
     refused = _refused(azurite.root, {**options, "fs.azure.account.key": wrong})
     assert "forbids it" in refused and "use others" in refused, "the emulator forbids it"
     assert "there is no such bucket" in _refused("az://other-container", options)
+
+
+def test_checkpoints_on_google_obey_the_laws_of_storages(google: GoogleStore) -> None:
+    numbers = iter(range(1_000))
+    check_storage(lambda: ObjectStorage(f"{google.root}/laws/{next(numbers)} é", google.options))
+
+
+def test_a_job_reads_and_writes_files_on_google(google: GoogleStore) -> None:
+    lines = [f"line {number}" for number in range(20_000)]
+    bucket = ObjectStores(google.options).path(google.root).store
+    for part in range(4):
+        bucket.put(f"in/{part}.txt", "\n".join(lines[part::4]).encode())
+    options = {
+        "execution.target": "local", "parallelism.default": "2", "execution.checkpointing.interval": "100ms",
+        "execution.checkpointing.dir": f"{google.root}/checkpoints", **google.options,
+    }  # fmt: skip
+    env = StreamExecutionEnvironment.get_execution_environment(options)
+    text = StreamFormat.text_line_format()
+    source = FileSource.for_record_stream_format(text, f"{google.root}/in").build()
+    sink = FileSink.for_row_format(f"{google.root}/out", Encoder.simple_string_encoder())
+    sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+    env.from_source(source, WatermarkStrategy.no_watermarks(), "lines").sink_to(sink.build())
+    env.execute()
+    written = google.objects("out/")
+    assert sorted(line for data in written.values() for line in data.decode().split("\n") if line) == sorted(lines)
+    assert not any("/." in key for key in written), "no hidden object is left"
 
 
 def _newest(checkpoints: Path) -> str:
@@ -151,7 +200,7 @@ def _rounds(store: RealStore, home: Path, seed: int, kills: int, count: int) -> 
     assert killed, "the job ended before anything was killed"
     last = _started(store, folder, home, 2, count)
     assert last.wait(120) == 0, log()
-    shown = {key: data for key, data in store.objects(f"{folder}/").items() if "/." not in key}
+    shown = _visible(store, f"{folder}/")
     numbers = sorted(int(line) for data in shown.values() for line in data.split())
     assert numbers == list(range(count)), f"{len(numbers)} lines of {count}, {len(set(numbers))} different"
     assert any(len(data) > 2 * PART_BYTES for data in shown.values()), "no upload had several parts"
@@ -160,7 +209,9 @@ def _rounds(store: RealStore, home: Path, seed: int, kills: int, count: int) -> 
     assert store.uploads(names) == []
 
 
-@pytest.mark.parametrize("store", STORES, indirect=True)
+@pytest.mark.parametrize(
+    "store", ["minio", "azurite", pytest.param("google", marks=pytest.mark.soak)], indirect=True
+)
 def test_a_job_that_is_killed_in_its_uploads_writes_each_line_once(store: RealStore, tmp_path: Path) -> None:
     _rounds(store, tmp_path, 1, 2, 250_000)
 
