@@ -109,7 +109,7 @@ ASYNC_LOOKUP_OUTPUT = _option(SQL, "table.exec.async-lookup.output-mode", enum_t
 NON_DETERMINISTIC_UPDATES = _option(SQL, "table.optimizer.non-deterministic-update.strategy",
                                     enum_type(NonDeterministicUpdates), NonDeterministicUpdates.IGNORE,
                                     "Treatment of lookup joins and functions such as UUID over rows that change: run "
-                                    "them, or refuse those whose result could differ with the time of a change.")
+                                    "them, or store what joins found and refuse what else could differ with the time.")
 PRINTED_WIDTH = _option(SQL, "table.display.max-column-width", INT, 30,
                         "Maximum width of values without a fixed length in print(); longer ones end in dots.",
                         test=_POSITIVE)

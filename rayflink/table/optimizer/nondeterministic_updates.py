@@ -1,4 +1,6 @@
-"""Checks that a row which is taken back has the values with which it came.
+"""Lets a row which is taken back have the values with which it came, or refuses the query.
+
+What a lookup join finds is stored by the key of its input's rows, where they change and have a key.
 
 A function such as UUID() or NOW() gives another value when a row is deleted or replaced than when it came. A step that
 finds the earlier row by such a value does not find it, and the result keeps rows that are gone.
@@ -9,14 +11,16 @@ Source: apache/flink StreamNonDeterministicUpdatePlanVisitor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..errors import SqlError
-from ..plan.changelog import Change
+from ..plan.changelog import Change, changes_of
 from ..plan.groups import GroupAggregate
 from ..plan.logical import Filter, Project, Relation, Sink, Sort, WatermarkAssigner
+from ..plan.lookup_joins import LookupJoin
 from ..plan.op_columns import ToChangelog
 from ..plan.typed import Call, Expr
-from ..plan.upsert_keys import has_upsert_key
+from ..plan.upsert_keys import has_upsert_key, upsert_key
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
 from .rules.push_projection_into_scan import columns_of, used_by
 
@@ -24,6 +28,17 @@ _REMEDY = (
     "compute it before rows change, or where they no longer do; use a function that always gives the same result; or "
     "set 'table.optimizer.non-deterministic-update.strategy' = 'IGNORE'"
 )
+
+
+def resolve_lookups(plans: Iterable[Relation]) -> list[Relation]:
+    """Return plans whose lookup joins store what they found, where their input's rows change and have a key."""
+    return [plan.mapped(_resolved) for plan in plans]
+
+
+def _resolved(relation: Relation) -> Relation:
+    if not isinstance(relation, LookupJoin) or not changes_of(relation.input) & (Change.UPDATE | Change.DELETE):
+        return relation
+    return replace(relation, resolved_by=upsert_key(relation.input))
 
 
 def ensure_deterministic_updates(plans: Iterable[Relation]) -> None:
@@ -80,4 +95,4 @@ def _ensure_deterministic(expr: Expr, what: str, relation: Relation) -> None:
             raise SqlError(problem, _REMEDY, "", relation.place)
 
 
-__all__ = ["ensure_deterministic_updates"]
+__all__ = ["ensure_deterministic_updates", "resolve_lookups"]

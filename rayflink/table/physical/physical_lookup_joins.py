@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rayflink.common.options.registry import NonDeterministicUpdates
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
@@ -9,13 +11,18 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import Change
+from ..plan.joins import JoinKind
+from ..plan.lineage import rows_of
 from ..plan.logical import Attribute
 from ..plan.lookup_joins import LookupJoin
+from ..plan.typed import Literal
 from ..runtime.joins.join_rows import JoinSide, JoinSpec
 from ..runtime.lookups.lookup_calls import LookupSettings
 from ..runtime.lookups.lookup_function import TableLookup
 from ..runtime.lookups.lookup_join import LookupJoinOperator, LookupSpec
-from .translation import Translation, hash_partition
+from ..runtime.lookups.resolved_updates import ResolvedSpec, ResolveUpdatesOperator
+from ..types import DataTypes
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 
 def translate_lookup_join(translation: Translation, plan: LookupJoin) -> StreamBuilder:
@@ -30,9 +37,33 @@ def translate_lookup_join(translation: Translation, plan: LookupJoin) -> StreamB
     distribution = plan.required_distribution(0)
     if distribution is not None:
         rows = hash_partition(rows, [plan.input.names[column] for column in distribution])
-    factory = Factory(LookupJoinOperator, _spec(translation, plan, lookup, is_append))
+    asked = plan if plan.resolved_by is None else _with_misses(plan)
+    factory = Factory(LookupJoinOperator, _spec(translation, asked, lookup, is_append))
     step = rows.add_operator("LookupJoin", factory).set_description(plan.explain_line())
+    if plan.resolved_by is not None:
+        return _resolve_updates(translation, plan, translation.keep_order(plan.input, rows, step))
     return step if distribution is not None else translation.keep_order(plan.input, rows, step)
+
+
+def _with_misses(plan: LookupJoin) -> LookupJoin:
+    """Return a left join with a last column that is NULL where nothing was found."""
+    is_found = Literal(DataTypes.BOOLEAN(False), True)
+    right = tuple(replace(column, type=column.type.nullable()) for column in plan.schema[plan.width :])
+    schema = (*plan.schema[: plan.width], *right, Attribute("$found", DataTypes.BOOLEAN()))
+    return replace(plan, schema=schema, kind=JoinKind.LEFT, exprs=(*plan.exprs, is_found))
+
+
+def _resolve_updates(translation: Translation, plan: LookupJoin, rows: StreamBuilder) -> StreamBuilder:
+    """Let a row that is taken back take back what was found when it came."""
+    assert plan.resolved_by is not None, "the rows are stored by a key"
+    names = [plan.names[column] for column in plan.resolved_by]
+    ttl_ms = translation.settings.state_ttl_ms
+    table = ".".join(plan.table.known_path)
+    identity = f"found rows of {table} for {rows_of(plan.input, plan.resolved_by)}"
+    spec = ResolvedSpec(plan.resolved_by, plan.kind is JoinKind.LEFT, ttl_ms, identity)
+    factory = Factory(ResolveUpdatesOperator, spec, arrow_schema(plan.schema))
+    step = add_keyed_operator(hash_partition(rows, names), "LookupMaterialize", factory, names, identity)
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
 
 
 def _is_append_only(translation: Translation, plan: LookupJoin) -> bool:
@@ -44,10 +75,12 @@ def _is_append_only(translation: Translation, plan: LookupJoin) -> bool:
     if not translation.changes(plan.input) & (Change.UPDATE | Change.DELETE):
         return True
     table = ".".join(plan.table.known_path)
-    if translation.settings.nondeterministic_updates is NonDeterministicUpdates.TRY_RESOLVE:
+    is_resolved = plan.resolved_by is not None
+    if not is_resolved and translation.settings.nondeterministic_updates is NonDeterministicUpdates.TRY_RESOLVE:
         problem = (
-            f"the lookup join with {table} has an input whose rows change: what a row finds when it is deleted or "
-            "replaced may differ from what it found when it came, so the result could keep rows that are gone"
+            f"the lookup join with {table} has an input whose rows change and have no key by which what they found "
+            "could be stored: what a row finds when it is deleted or replaced may differ, so the result could keep "
+            "rows that are gone"
         )
         remedy = (
             "join rows that only come, for example before they are aggregated; keep the columns of the table in a "

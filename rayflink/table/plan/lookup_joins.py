@@ -97,6 +97,8 @@ class LookupJoin(Relation):
         where: condition over the columns of the table; None: there is none.
         exprs: over the columns of the table.
         condition: over the columns of the result; None: there is none.
+        resolved_by: numbers of the input's columns by which found rows are stored, so that a row that is taken back
+            takes back what was found when it came; None: they are not stored.
     """
 
     input: Relation
@@ -107,6 +109,7 @@ class LookupJoin(Relation):
     exprs: tuple[Expr, ...]
     condition: Expr | None
     hint: LookupHint = LookupHint()
+    resolved_by: tuple[int, ...] | None = None
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -155,7 +158,8 @@ class LookupJoin(Relation):
             parts.append(f"where=[{self.where}]")
         if self.condition is not None:
             parts.append(f"joinCondition=[{self._named(self.condition)}]")
-        return f"LookupJoin({', '.join(parts)}, select=[{', '.join(self.names)}]{self.hint})"
+        stored = "" if self.resolved_by is None else ", upsertMaterialize=[true]"
+        return f"LookupJoin({', '.join(parts)}, select=[{', '.join(self.names)}]{self.hint}{stored})"
 
     def _named(self, condition: Expr) -> Expr:
         names = self.names

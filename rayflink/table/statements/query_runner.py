@@ -21,7 +21,7 @@ from ..environment_settings import ensure_mode
 from ..errors import SqlError
 from ..explain import explained
 from ..explain_detail import ExplainDetail
-from ..optimizer.nondeterministic_updates import ensure_deterministic_updates
+from ..optimizer.nondeterministic_updates import ensure_deterministic_updates, resolve_lookups
 from ..optimizer.optimizer import optimized
 from ..optimizer.share_scans import share_scans
 from ..optimizer.upsert_sources import normalize_upserts
@@ -75,6 +75,7 @@ class QueryRunner:
             requires = context.configuration.get(options.REQUIRE_ON_CONFLICT)
             optimized_plans = deeply(partial(normalize_upserts, optimized_plans, strategy, requires))
             if settings.nondeterministic_updates is options.NonDeterministicUpdates.TRY_RESOLVE:
+                optimized_plans = deeply(partial(resolve_lookups, optimized_plans))
                 deeply(partial(ensure_deterministic_updates, optimized_plans))
         modes = deeply(partial(ChangelogModes, optimized_plans))
         if context.is_batch:

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 from rayflink.common.errors import JobFailed
-from rayflink.common.types import Row
+from rayflink.common.types import Row, RowKind
 from rayflink.datastream.connectors.postgres import LookupCache
 from rayflink.table import DataTypes, EnvironmentSettings, LookupFunction, LookupRows, TableEnvironment
+from rayflink.table.plan.changelog_fold import materialized
 
 SCHEMA = DataTypes.ROW([DataTypes.FIELD("n", DataTypes.BIGINT()), DataTypes.FIELD("twice", DataTypes.BIGINT())])
 
@@ -55,6 +56,37 @@ def joined(function: Any, form: str | None = None, numbers: tuple[int | None, ..
     query = """SELECT o.n, t.twice FROM (SELECT n, PROCTIME() AS clock FROM numbers) AS o
         LEFT JOIN twice FOR SYSTEM_TIME AS OF o.clock AS t ON o.n = t.n"""
     return [tuple(row) for row in t_env.execute_sql(query).collect()]
+
+
+class Counted(LookupFunction):
+    """Finds another number each time."""
+
+    calls = 0
+
+    def look_up(self, keys: pa.RecordBatch) -> LookupRows:
+        self.calls += 1
+        rows = [n for n in keys.column("n").to_pylist() if n < 5 for _ in range(2)]
+        numbers = [100 * self.calls + place for place in range(len(rows))]
+        return LookupRows(pa.table({"n": pa.array(rows, pa.int64()), "twice": pa.array(numbers, pa.int64())}))
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
+def test_what_was_found_is_what_is_taken_back(kind):
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    options = {"execution.target": "local", "parallelism.default": "2", "rayflink.batch.max-rows": "1",
+               "table.optimizer.non-deterministic-update.strategy": "TRY_RESOLVE"}  # fmt: skip
+    for key, value in options.items():
+        t_env.get_config().set(key, value)
+    t_env.create_temporary_view("numbers", t_env.from_arrow(pa.table({"n": pa.array([1, 7, 1, 4, 1, 7], pa.int64())})))
+    t_env.create_temporary_view("twice", t_env.from_lookup(Counted(), SCHEMA))
+    counted = "SELECT n, c, PROCTIME() AS clock FROM (SELECT n, COUNT(*) AS c FROM numbers GROUP BY n)"
+    joined_rows = f"({counted}) AS o {kind} twice FOR SYSTEM_TIME AS OF o.clock AS t ON o.n = t.n"
+    query = f"SELECT o.n, o.c, t.twice FROM {joined_rows}"
+    assert "upsertMaterialize=[true]" in t_env.explain_sql(query)
+    changes = list(t_env.execute_sql(query).collect())
+    assert any(row.get_row_kind() is RowKind.UPDATE_BEFORE for row in changes)
+    left = sorted((row[0], row[1]) for row in materialized(changes))
+    assert left == [(1, 3), (1, 3), (4, 1), (4, 1), *([(7, 2)] if kind == "LEFT JOIN" else [])]
 
 
 @pytest.mark.parametrize(
