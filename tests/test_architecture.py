@@ -20,6 +20,7 @@ STOREYS = {
     "rayflink.__main__": 13,
     "rayflink.cli": 12,
     "rayflink.testing": 12,
+    "rayflink.shell": 11,
     "rayflink.spark": 11,
     "rayflink.launch": 10,
     "rayflink.table": 9,

@@ -79,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_jobs(commands)
     _add_states(commands)
 
+    _add_sql(commands)
+
     config = commands.add_parser(
         "config", help="show options", description="Show options with type, default, meaning and value."
     )
@@ -124,6 +126,21 @@ def _add_programs(commands: Subcommands) -> None:
     form.add_argument("--svg", metavar="FILE", type=Path, help="draw the job graph as SVG into FILE")
     form.add_argument("--json", action="store_true", help="print the execution plan as Flink's JSON")
     explain.set_defaults(command=_command("programs", "explain"), local=False, detached=False)
+
+
+def _add_sql(commands: Subcommands) -> None:
+    about = "Run statements of SQL: typed in a terminal, from files, from -e, or from a pipe."
+    sql = commands.add_parser("sql", help="run statements of SQL, typed or from files", description=about)
+    text = "run the statements of FILE and end (repeatable)"
+    sql.add_argument("-f", "--file", metavar="FILE", action="append", default=[], help=text)
+    text = "run these statements and end (repeatable)"
+    sql.add_argument("-e", "--execute", metavar="SQL", action="append", default=[], help=text)
+    text = "run the statements of FILE first, such as CREATE CATALOG (repeatable)"
+    sql.add_argument("-i", "--init", metavar="FILE", action="append", default=[], help=text)
+    sql.add_argument("--format", choices=("text", "csv", "json"), help="format of the rows (default: text)")
+    sql.add_argument("--local", action="store_true", help="run jobs in this process instead of on Ray")
+    sql.set_defaults(command=_command("sql_shell", "run"))
+    _add_options(sql)
 
 
 def _add_jobs(commands: Subcommands) -> None:

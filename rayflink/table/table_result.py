@@ -56,6 +56,16 @@ class TableResult:
         self._schema, self._rows, self._job, self._changes = tuple(schema), rows, job, changes
         self._message, self._printing = message, printing
 
+    @property
+    def zone(self) -> str:
+        """Return the time zone in which instants are shown."""
+        return self._printing.zone
+
+    @property
+    def is_message(self) -> bool:
+        """Return whether `print` writes a message in the place of rows."""
+        return self._message is not None
+
     def get_job_client(self) -> JobClient | None:
         """Return the job's client; None: no job was started, its rows are drawn, or it is detached (`run -d`)."""
         return self._job

@@ -61,10 +61,10 @@ def test_every_command_is_on_the_page(capsys: Any) -> None:
         main(["--help"])
     names = re.findall(r"^    (\w+)\s", capsys.readouterr().out, re.MULTILINE)
     shown = "".join(blocks("console") + blocks("console", "cluster")) + PAGE.read_text(encoding="utf-8")
-    assert len(names) == 13
+    assert len(names) == 14
     assert [name for name in names if f"rayflink {name}" not in shown and f"- `{name}`" not in shown] == []
     programs, jobs = (
-        {"run", "explain"},
+        {"run", "explain", "sql"},
         {"list", "status", "cancel", "stop", "logs", "savepoint", "checkpoints", "rescale"},
     )
     assert {"config", "version", "state"} | programs | jobs == set(names)

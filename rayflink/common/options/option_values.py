@@ -69,6 +69,22 @@ class CatalogStoreKind(Enum):
     FILE = "file"
 
 
+class ResultMode(Enum):
+    """The ways in which the SQL shell shows the rows of a query."""
+
+    TABLE = "table"
+    CHANGELOG = "changelog"
+    TABLEAU = "tableau"
+
+
+class ResultFormat(Enum):
+    """The formats in which the SQL shell writes rows."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+
+
 class SinkKeyedShuffle(Enum):
     """The tables before which rows are partitioned by PRIMARY KEY."""
 
@@ -160,6 +176,8 @@ __all__ = [
     "RestartStrategyType",
     "RuntimeMode",
     "CatalogStoreKind",
+    "ResultFormat",
+    "ResultMode",
     "SinkKeyedShuffle",
     "StateBackendType",
     "Target",

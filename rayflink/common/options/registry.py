@@ -47,6 +47,8 @@ from .option_values import NonDeterministicUpdates as NonDeterministicUpdates
 from .option_values import NotNullEnforcer as NotNullEnforcer
 from .option_values import PlacementStrategy as PlacementStrategy
 from .option_values import RestartStrategyType as RestartStrategyType
+from .option_values import ResultFormat as ResultFormat
+from .option_values import ResultMode as ResultMode
 from .option_values import RuntimeMode as RuntimeMode
 from .option_values import SinkKeyedShuffle as SinkKeyedShuffle
 from .option_values import StateBackendType as StateBackendType
@@ -65,6 +67,7 @@ from .sql_options import BUSHY_JOINS as BUSHY_JOINS
 from .sql_options import CATALOG_STORE as CATALOG_STORE
 from .sql_options import CATALOG_STORE_PATH as CATALOG_STORE_PATH
 from .sql_options import DISTINCT_BUCKETS as DISTINCT_BUCKETS
+from .sql_options import DML_SYNC as DML_SYNC
 from .sql_options import DUPLICATE_CHANGES as DUPLICATE_CHANGES
 from .sql_options import EARLY_FIRE_DELAY as EARLY_FIRE_DELAY
 from .sql_options import EARLY_FIRE_ENABLED as EARLY_FIRE_ENABLED
@@ -73,14 +76,18 @@ from .sql_options import KEYED_SHUFFLE as KEYED_SHUFFLE
 from .sql_options import LATE_FIRE_DELAY as LATE_FIRE_DELAY
 from .sql_options import LATE_FIRE_ENABLED as LATE_FIRE_ENABLED
 from .sql_options import LOCAL_TIME_ZONE as LOCAL_TIME_ZONE
+from .sql_options import MAX_RESULT_ROWS as MAX_RESULT_ROWS
 from .sql_options import MINI_BATCH as MINI_BATCH
 from .sql_options import MINI_BATCH_LATENCY as MINI_BATCH_LATENCY
 from .sql_options import MINI_BATCH_SIZE as MINI_BATCH_SIZE
 from .sql_options import MULTI_JOIN as MULTI_JOIN
 from .sql_options import NON_DETERMINISTIC_UPDATES as NON_DETERMINISTIC_UPDATES
 from .sql_options import NOT_NULL_ENFORCER as NOT_NULL_ENFORCER
+from .sql_options import PRINT_TIME_COST as PRINT_TIME_COST
 from .sql_options import PRINTED_WIDTH as PRINTED_WIDTH
 from .sql_options import REQUIRE_ON_CONFLICT as REQUIRE_ON_CONFLICT
+from .sql_options import RESULT_FORMAT as RESULT_FORMAT
+from .sql_options import RESULT_MODE as RESULT_MODE
 from .sql_options import REUSE_SOURCE as REUSE_SOURCE
 from .sql_options import REUSE_SUB_PLAN as REUSE_SUB_PLAN
 from .sql_options import SOURCE_IDLE_TIMEOUT as SOURCE_IDLE_TIMEOUT

@@ -16,6 +16,8 @@ from .option_values import (
     LookupOutput,
     NonDeterministicUpdates,
     NotNullEnforcer,
+    ResultFormat,
+    ResultMode,
     SinkKeyedShuffle,
     TypeLengthEnforcer,
     UpsertMaterialize,
@@ -125,3 +127,15 @@ MINI_BATCH_LATENCY = _option(SQL, "table.exec.mini-batch.allow-latency", DURATIO
                              "How long rows may wait for a mini-batch; must be set where they are enabled.")
 MINI_BATCH_SIZE = _option(SQL, "table.exec.mini-batch.size", LONG, -1,
                           "Maximum number of rows in a mini-batch; must be set where they are enabled.")
+DML_SYNC = _option(SQL, "table.dml-sync", BOOLEAN, False,
+                   "Wait in the SQL shell for the job of an INSERT before the next statement runs.")
+RESULT_MODE = _option(SQL, "sql-client.execution.result-mode", enum_type(ResultMode), ResultMode.TABLE,
+                      "Rows of a query in the SQL shell: table: as they are at its end, and in a terminal all the "
+                      "time; changelog and tableau: each change as it comes. Default of files and pipes: tableau.")
+RESULT_FORMAT = _option(SQL, "sql-client.execution.result-format", enum_type(ResultFormat), ResultFormat.TEXT,
+                        "Format of rows in the SQL shell; json: one object per line.")
+MAX_RESULT_ROWS = _option(SQL, "sql-client.execution.max-table-result.rows", INT, 1_000_000,
+                          "Rows of a query that the SQL shell holds in the mode table; the oldest are left out.",
+                          test=_POSITIVE)
+PRINT_TIME_COST = _option(SQL, "sql-client.display.print-time-cost", BOOLEAN, True,
+                          "Show in the SQL shell how long a query in the mode table took.")

@@ -1,0 +1,172 @@
+"""The environment of a shell, and the jobs that it started."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import RayflinkError
+from rayflink.common.job_client import JobClient
+from rayflink.common.options import registry as options
+from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.parsing import statements
+from rayflink.table.parsing.statement_parser import parse_statement
+from rayflink.table.table_result import TableResult
+
+from .commands import Command
+
+__all__ = ["Outcome", "ShellJob", "SqlSession"]
+
+
+@dataclass
+class ShellJob:
+    """A job that the shell started.
+
+    Args:
+        name: the statement's first line.
+        client: of the job.
+        begin_s: time of its start, in seconds since 1970.
+    """
+
+    name: str
+    client: JobClient
+    begin_s: float = field(default_factory=time.time)
+
+    @property
+    def job_id(self) -> str:
+        """Return its id."""
+        return str(self.client.get_job_id())
+
+    @property
+    def state(self) -> str:
+        """Return its state; LOST where its process is gone."""
+        try:
+            return str(self.client.get_job_status().result().value)
+        except RayflinkError:
+            return "LOST"
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether it runs no more."""
+        return self.state in ("FINISHED", "FAILED", "CANCELED", "LOST")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a statement.
+
+    Args:
+        result: rows or a message.
+        is_query: its rows come from a job that runs until they end, or it is ended.
+        job: that was started and goes on; None: there is none.
+        seconds: that the statement took until there was a result.
+    """
+
+    result: TableResult
+    is_query: bool
+    job: ShellJob | None
+    seconds: float
+
+
+class SqlSession:
+    """Runs statements in one environment.
+
+    >>> session = SqlSession({"execution.target": "local"})
+    >>> outcome = session.run("SELECT 1 AS n")
+    >>> outcome.is_query, [row[0] for row in outcome.result.collect()]
+    (True, [1])
+
+    Args:
+        own_options: of the command line, over those of file and environment variables.
+
+    Raises:
+        ConfigError: an option is wrong.
+    """
+
+    def __init__(self, own_options: Mapping[str, str]) -> None:
+        configuration = Configuration.from_dict(dict(own_options))
+        settings = EnvironmentSettings.new_instance().with_configuration(configuration).build()
+        self.t_env = TableEnvironment.create(settings)
+        self.jobs: list[ShellJob] = []
+        """The jobs that INSERTs started, the first one first."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """Return the options as they are now."""
+        return self.t_env.get_config().get_configuration()
+
+    @property
+    def is_batch(self) -> bool:
+        """Return whether queries run in batch mode."""
+        return self.configuration.get(options.RUNTIME_MODE) is options.RuntimeMode.BATCH
+
+    def run(self, text: str) -> Outcome:
+        """Run one statement of SQL; wait for the job of an INSERT only where `table.dml-sync` is set.
+
+        Raises:
+            SqlError: it means nothing, or cannot be run.
+            JobFailed: its job was waited for, and failed.
+        """
+        begin = time.monotonic()
+        statement = parse_statement(text)
+        result = self.t_env.execute_sql(text)
+        client = result.get_job_client()
+        job = None
+        if client is not None:
+            job = ShellJob(_first_line(text), client)
+            self.jobs.append(job)
+            if self.configuration.get(options.DML_SYNC):
+                result.wait()
+        return Outcome(result, isinstance(statement, statements.Query), job, time.monotonic() - begin)
+
+    def stop_job(self, command: Command) -> str:
+        """End a job, with a savepoint if that is asked for, and return a message.
+
+        Raises:
+            SqlError: the shell started no such job, or it has ended.
+            RayflinkError: there is no savepoint.
+        """
+        job = self._job(command.argument)
+        if command.with_savepoint or command.drains:
+            path = job.client.stop_with_savepoint(command.drains, command.folder).result()
+            return f"Job {job.job_id} stopped with savepoint {path}"
+        job.client.cancel().result()
+        return f"Job {job.job_id} canceled"
+
+    def take_savepoint(self, command: Command) -> str:
+        """Take a savepoint of a job, which goes on, and return a message.
+
+        Raises:
+            SqlError: the shell started no such job, or it has ended.
+            RayflinkError: there is no savepoint.
+        """
+        job = self._job(command.argument)
+        return f"Savepoint {job.client.trigger_savepoint(command.folder).result()} of job {job.job_id}"
+
+    def running_jobs(self) -> list[ShellJob]:
+        """Return the jobs that have not ended."""
+        return [job for job in self.jobs if not job.is_ended]
+
+    def close(self) -> None:
+        """End the jobs that run in this process; those on Ray go on."""
+        if self.configuration.get(options.TARGET) is not options.Target.LOCAL:
+            return
+        for job in self.running_jobs():
+            job.client.cancel()
+
+    def _job(self, wanted: str) -> ShellJob:
+        matches = [job for job in self.jobs if job.job_id.startswith(wanted)] if wanted else []
+        if len(matches) != 1:
+            known = ", ".join(job.job_id for job in self.jobs) or "none"
+            problem = f"{wanted!r} is the beginning of {len(matches)} ids of jobs of this shell"
+            raise SqlError(problem, f"give one of {known}; `rayflink list` has those of others")
+        if matches[0].is_ended:
+            raise SqlError(f"job {matches[0].job_id} is {matches[0].state} already", "see SHOW JOBS")
+        return matches[0]
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.strip().splitlines() if not line.strip().startswith("--")]
+    return lines[0] if lines else ""
