@@ -10,7 +10,7 @@ import org.apache.flink.types.RowKind;
 
 /**
  * How long after a window its results are there: DDL, query, windows to leave out, mini-batch, a query without one, and one
- * whose results change, with the seconds to leave out.
+ * whose results change, with the seconds to leave out and the buffer timeout.
  */
 public final class SqlLatency {
     public static void main(String[] args) throws Exception {
@@ -43,6 +43,7 @@ public final class SqlLatency {
             }
         }
         Collections.sort(delays);
+        config.set("execution.buffer-timeout.interval", args[7]);
         List<Long> changes = changes(env, args[5], Long.parseLong(args[6]));
         System.out.printf(
                 Locale.ROOT,

@@ -256,7 +256,7 @@ def sql_latency(flink: bool) -> list[Contestant]:
     ways: list[Contestant] = [PythonModule("ours", f"rayflink, {label}", "benchmarks.tables.ours_sql_latency")]
     for batches, mini in (("true", "with"), ("false", "without")) if flink else ():
         arguments = (sql_events.table(), sql_events.QUERY, str(sql_events.WARM_WINDOWS), batches, sql_events.FIRST,
-                     sql_events.CHANGES, str(sql_events.WARM_SECONDS))  # fmt: skip
+                     sql_events.CHANGES, str(sql_events.WARM_SECONDS), sql_events.BUFFER_TIMEOUT)  # fmt: skip
         ways.append(FlinkJvm(f"flink-{mini}", f"Flink SQL 2.3, {label}, {mini} mini-batches", "SqlLatency", arguments))
     return ways
 

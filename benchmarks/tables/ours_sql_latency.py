@@ -7,7 +7,16 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.inputs.sql_events import CHANGES, FIRST, QUERY, SECONDS, WARM_SECONDS, WARM_WINDOWS, table
+from benchmarks.inputs.sql_events import (
+    BUFFER_TIMEOUT,
+    CHANGES,
+    FIRST,
+    QUERY,
+    SECONDS,
+    WARM_SECONDS,
+    WARM_WINDOWS,
+    table,
+)
 from benchmarks.streams.ours_latency import bucket, quantile
 
 if TYPE_CHECKING:
@@ -65,6 +74,7 @@ def _changes(t_env: TableEnvironment) -> Counter[int]:
 
     delays: Counter[int] = Counter()
     measured_from: datetime | None = None
+    t_env.get_config().set_string("execution.buffer-timeout.interval", BUFFER_TIMEOUT)
     for row in t_env.execute_sql(CHANGES).collect():
         if row.get_row_kind() is RowKind.UPDATE_BEFORE:
             continue
