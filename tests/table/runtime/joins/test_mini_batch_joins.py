@@ -86,7 +86,7 @@ def test_mini_batches_come_to_the_join_of_the_tables(case, side_steps, rows, res
 
 
 @pytest.mark.soak
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @drawn
 def test_mini_batches_come_to_the_join_of_the_tables_in_many_ways(case, side_steps, rows, restored_at):
     check(case, side_steps, rows, restored_at)

@@ -91,7 +91,7 @@ def test_changes_come_to_the_joins_of_the_tables(case, side_steps, cuts, restore
 
 
 @pytest.mark.soak
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @drawn
 def test_changes_come_to_the_joins_of_the_tables_in_many_ways(case, side_steps, cuts, restored_at):
     check(case, side_steps, cuts, restored_at)
