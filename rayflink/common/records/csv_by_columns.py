@@ -215,14 +215,14 @@ def java_timestamps(strings: pyarrow.Array) -> pyarrow.Array:
     return compute.replace_substring_regex(strings, r"(\.[0-9]+?)0+$", r"\1")
 
 
-def joined_fields(fields: Sequence[pyarrow.Array], marks: CsvMarks) -> pyarrow.Array:
-    """Return lines of fields as they are written, with their ends."""
+def joined_fields(fields: Sequence[pyarrow.Array], marks: CsvMarks, with_end: bool = True) -> pyarrow.Array:
+    """Return lines of fields as they are written, with their ends or without."""
     from pyarrow import compute
 
     line = compute.binary_join_element_wise(*fields, marks.delimiter)
     if len(fields) == 1 and marks.empty:
         line = compute.if_else(compute.equal(line, ""), marks.empty, line)
-    return compute.binary_join_element_wise(line, marks.line_end, "")
+    return compute.binary_join_element_wise(line, marks.line_end, "") if with_end else line
 
 
 def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
@@ -237,16 +237,41 @@ def quoted(strings: pyarrow.Array, marks: CsvMarks) -> pyarrow.Array:
     quote, escape = marks.quote, marks.escape
     if quote is None:
         return strings
-    sizes = compute.add(compute.utf8_length(strings), compute.count_substring_regex(strings, _TWO_UNITS))
-    special = compute.match_substring_regex(strings, marks.special.pattern.replace("\0", r"\x00"))
-    needs = compute.or_(special, compute.greater(sizes, LONGEST_PLAIN))
+    needs = compute.greater(_units(strings), LONGEST_PLAIN)
+    if not _are_all(needs):  # else there is nothing to look for
+        special = compute.match_substring_regex(strings, marks.special.pattern.replace("\0", r"\x00"))
+        needs = compute.or_(special, needs)
     if not compute.any(needs).as_py():
         return strings
     inner = strings
     if escape is not None and escape != quote:
-        inner = compute.replace_substring(inner, escape, escape * 2)
-    inner = compute.replace_substring(inner, quote, quote * 2)
-    return compute.if_else(needs, compute.binary_join_element_wise(quote, inner, quote, ""), strings)
+        inner = _doubled(inner, escape)
+    in_quotes = compute.binary_join_element_wise(quote, _doubled(inner, quote), quote, "")
+    return in_quotes if _are_all(needs) else compute.if_else(needs, in_quotes, strings)
+
+
+def _units(strings: pyarrow.Array) -> pyarrow.Array:
+    """Return the lengths of strings in characters of 16 bits."""
+    from pyarrow import compute
+
+    if _are_all(compute.string_is_ascii(strings)):
+        return compute.binary_length(strings)
+    return compute.add(compute.utf8_length(strings), compute.count_substring_regex(strings, _TWO_UNITS))
+
+
+def _are_all(truths: pyarrow.Array) -> bool:
+    """Return whether all values that are there are true."""
+    from pyarrow import compute
+
+    return compute.all(truths).as_py() is not False
+
+
+def _doubled(strings: pyarrow.Array, mark: str) -> pyarrow.Array:
+    from pyarrow import compute
+
+    if not compute.any(compute.match_substring(strings, mark)).as_py():
+        return strings
+    return compute.replace_substring(strings, mark, mark * 2)
 
 
 __all__ = ["CsvParser", "CsvWriter", "bytes_of", "has_types", "joined_fields", "kind_of", "quoted"]

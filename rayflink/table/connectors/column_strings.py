@@ -51,9 +51,9 @@ def timestamp_strings(column: pyarrow.Array, iso: bool = False) -> pyarrow.Array
 def time_strings(column: pyarrow.Array) -> pyarrow.Array:
     """Times without the zeros at the end of the second's fraction, and without its point where nothing is left."""
     strings = column.cast(pyarrow.string())
-    if not pc.any(pc.match_substring(strings, ".")).as_py():
+    if column.type.unit == "s":
         return strings
-    return pc.replace_substring_regex(strings, r"\.?0*$", "")
+    return pc.ascii_rtrim(pc.ascii_rtrim(strings, "0"), ".")
 
 
 def _stripped(text: str) -> str:

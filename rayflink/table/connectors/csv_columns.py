@@ -36,11 +36,25 @@ class CsvColumns(BulkWriterFactory):
         Raises:
             ValueError: CSV cannot represent a column.
         """
+        return joined_fields(self._columns(data), self.marks)
+
+    def block(self, data: pyarrow.RecordBatch) -> pyarrow.Buffer | bytes:
+        """Return the lines of all rows but the end of the last one; there is one row at least.
+
+        Raises:
+            ValueError: CSV cannot represent a column.
+        """
+        import pyarrow
         from pyarrow import compute
 
-        marks = self.marks
-        columns = [compute.fill_null(self._fields(column), marks.null) for column in data.columns]
-        return joined_fields(columns, marks)
+        lines = joined_fields(self._columns(data), self.marks, with_end=False)
+        whole = compute.binary_join(pyarrow.ListArray.from_arrays([0, len(lines)], lines), self.marks.line_end)
+        return whole.buffers()[2] or b""
+
+    def _columns(self, data: pyarrow.RecordBatch) -> list[pyarrow.Array]:
+        from pyarrow import compute
+
+        return [compute.fill_null(self._fields(column), self.marks.null) for column in data.columns]
 
     def _fields(self, column: pyarrow.Array) -> pyarrow.Array:
         """Return the values of a column as they are written; its nulls stay."""
@@ -76,13 +90,10 @@ class _CsvWriter(BulkWriter):
         raise TypeError(f"found {element!r}; rows of a table are columns")
 
     def add_batch(self, batch: Batch) -> None:
-        import pyarrow
-        from pyarrow import compute
-
         assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        lines = self._form.lines(batch.data)
-        whole = compute.binary_join(pyarrow.ListArray.from_arrays([0, len(lines)], lines), "")
-        self._file.write(whole.buffers()[2] or b"")
+        if batch.data.num_rows:
+            self._file.write(self._form.block(batch.data))
+            self._file.write(self._form.marks.line_end.encode())
 
     def finish(self) -> None:
         """Every batch is in the file already."""
