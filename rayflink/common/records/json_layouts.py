@@ -39,6 +39,8 @@ _MOST_ODD = 0.25
 """Share of lines of no layout above which all are parsed one by one, as the next blocks are."""
 _PAUSE = 15
 """Number of these next blocks."""
+_SAMPLE = 1 << 15
+"""Bytes by which the length of lines is estimated."""
 _SCRATCH = 1 << 18
 """Bytes that are looked through at once, while the processor's cache has them."""
 _QUOTE, _NEWLINE, _BLANK = 34, 10, 32
@@ -75,7 +77,8 @@ class JsonLayouts:
 
         Raises: what `parse` raises, and pyarrow.ArrowInvalid: a number is too large for its column.
         """
-        if len(block) > _MOST_BYTES * self._values * (block.count(b"\n") + 1):
+        sample = block[:_SAMPLE]
+        if len(sample) > _MOST_BYTES * self._values * (sample.count(b"\n") + 1):
             return None
         if self._pause:
             self._pause -= 1

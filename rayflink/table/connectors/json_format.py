@@ -80,13 +80,15 @@ class _Reading:
         import pyarrow
 
         batches, malformed = list[pyarrow.RecordBatch](), list[MalformedLine]()
-        start = number = 0
+        start = 0
         while start < len(block) or not batches:
             stop = block.find(b"\n", start + _PART_BYTES) + 1 or len(block)
             part = block[start:stop]
             batch = self._blocks.columns(part)
-            batches.append(self._by_line(part, offset, number, malformed) if batch is None else batch)
-            start, number = stop, number + part.count(b"\n")
+            if batch is None:
+                batch = self._by_line(part, offset, block.count(b"\n", 0, start), malformed)
+            batches.append(batch)
+            start = stop
         if not self._form.schema:
             data = rows_without_columns(sum(batch.num_rows for batch in batches))
         else:
