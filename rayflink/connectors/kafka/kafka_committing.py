@@ -56,8 +56,8 @@ class ChunkingWriter(SinkWriter):
 class ChunkCommitter(Committer):
     """Writes chunks in transactions.
 
-    The task fills a transaction, which computes; the rest, which waits for the brokers, is in the background. While no
-    producer is ready, as at the start and after a failed commit, all of it is: the brokers may be away.
+    It computes more than it waits, so it does that in the task, until a commit fails: the brokers may be away. Until a
+    commit succeeds again, the tries go on in the background while the task takes records.
 
     Args:
         properties: of a producer.
@@ -65,7 +65,7 @@ class ChunkCommitter(Committer):
     """
 
     most_at_once = 8
-    in_background = has_large_committables = True
+    has_large_committables = True
 
     def __init__(self, properties: Mapping[str, str], retention_ms: int, unknown: UnknownChunks) -> None:
         self._properties, self._retention_ms, self._unknown = properties, retention_ms, unknown
@@ -107,6 +107,7 @@ class ChunkCommitter(Committer):
         for _, group in groupby(requests, key=_run_of):
             own = list(group)
             failure = self._commit_run(own)
+            self.in_background = failure is not None
             if failure is not None:
                 for request in left:  # the later ones wait, as messages are written in order
                     request.retry_later(failure)

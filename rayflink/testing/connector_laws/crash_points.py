@@ -257,6 +257,7 @@ class _CrashingCommitter(Committer):
                 return
             CrashPoints.reach(self._points, "before commit")
             self._inner.commit(requests)
+            self.in_background = self._inner.in_background
             CrashPoints.reach(self._points, "after commit")
 
     def close(self) -> None:

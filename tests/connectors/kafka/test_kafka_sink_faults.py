@@ -104,17 +104,19 @@ def test_the_task_goes_on_while_the_broker_is_away_and_then_writes_its_chunks(ka
         sink.process("a")
         sink.snapshot(1)
         sink.notify_checkpoint_complete(1)
-        hear_of_the_commit(sink)
         sink.process("b")
         sink.snapshot(2)
         broker.freeze()
         try:
             sink.notify_checkpoint_complete(2)
+            assert counted(sink, "retriedCommittables") == 1, "the task has waited for the brokers once"
+            sink.set_processing_time(sink.clock.now_ms() + 100)
             sink.process("c")
             sink.snapshot(3)
             assert counted(sink, "pendingCommittables") == 2 and counted(sink, "retriedCommittables") == 1
         finally:
             broker.thaw()
+        hear_of_the_commit(sink)
         sink.notify_checkpoint_complete(3)
         while counted(sink, "pendingCommittables"):
             if (due := sink.operators[0].next_upkeep_ms()) is not None:
