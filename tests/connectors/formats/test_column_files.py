@@ -286,7 +286,7 @@ def test_columns_are_declared_by_data_types(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_data_type_that_is_no_row_is_refused() -> None:
-    with pytest.raises(InvalidTypesError, match=r"a row type is wanted, found INT; .*DataTypes.ROW"):
+    with pytest.raises(InvalidTypesError, match=r"a row type is wanted, found IntType.*; .*DataTypes.ROW"):
         ParquetBulkWriters.for_row_type(DataTypes.INT())
 
 
