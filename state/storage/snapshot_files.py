@@ -21,10 +21,8 @@ PACKED_BYTES = 64 << 20
 """Parts are put into one file up to this size; a part that is larger has a file of its own."""
 _PACKED_FILE_BYTES = 1 << 20
 _READ_AT_ONCE = 16 << 20
-_LONG_BYTES = 1 << 20
-"""Bytes of a piece whose checksum is computed in one go."""
-_BLOCK_BYTES = 5_000
-"""Bytes of which zlib computes a checksum without giving the interpreter away: CPython does that above 5 KiB."""
+_CHECKED_AT_ONCE = 8 << 20
+"""Bytes of short pieces that are joined before their checksum is computed."""
 _READ_AHEAD = 4 << 20
 
 
@@ -302,21 +300,23 @@ class SnapshotFileReader:
 def checksum_of_pieces(pieces: Pieces) -> int:
     """Return the CRC-32 of pieces behind each other.
 
-    A thread that gives the interpreter away gets it back from a task that computes after 5 ms, so that hundreds of
-    pieces would take seconds; the blocks of short ones are so small that zlib keeps it.
+    zlib gives the interpreter away while it computes, and a task that computes gives it back after 5 ms: hundreds of
+    short pieces would take seconds, so that they are joined to few long ones.
 
     >>> checksum_of_pieces([b"a" * 9_000, b"b"]) == zlib.crc32(b"a" * 9_000 + b"b")
     True
     """
-    checksum = 0
+    checksum, waiting, size = 0, list[bytes | memoryview](), 0
     for piece in pieces:
-        if len(piece) <= _BLOCK_BYTES or len(piece) >= _LONG_BYTES:
-            checksum = zlib.crc32(piece, checksum)
-        else:
-            view = memoryview(piece)
-            for start in range(0, len(view), _BLOCK_BYTES):
-                checksum = zlib.crc32(view[start : start + _BLOCK_BYTES], checksum)
-    return checksum
+        waiting.append(piece)
+        size += len(piece)
+        if size >= _CHECKED_AT_ONCE:
+            checksum, waiting, size = zlib.crc32(_joined(waiting), checksum), [], 0
+    return zlib.crc32(_joined(waiting), checksum) if waiting else checksum
+
+
+def _joined(pieces: list[bytes | memoryview]) -> bytes | memoryview:
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _checksum_of(local: Path) -> int:

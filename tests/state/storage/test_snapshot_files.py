@@ -346,8 +346,8 @@ def test_parts_may_be_read_in_any_order(reads):
 
 
 @given(st.lists(st.sampled_from([0, 1, 4_999, 5_000, 5_001, 12_345]), max_size=5), st.sampled_from([6_000, 1 << 20]))
-def test_the_checksum_of_pieces_is_that_of_their_bytes(lengths: list[int], long_bytes: int) -> None:
+def test_the_checksum_of_pieces_is_that_of_their_bytes(lengths: list[int], at_once: int) -> None:
     pieces = [bytes([number + 1]) * length for number, length in enumerate(lengths)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(snapshot_files, "_LONG_BYTES", long_bytes)
+        patch.setattr(snapshot_files, "_CHECKED_AT_ONCE", at_once)
         assert snapshot_files.checksum_of_pieces(list(map(memoryview, pieces))) == zlib.crc32(b"".join(pieces))
