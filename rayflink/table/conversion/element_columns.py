@@ -19,7 +19,8 @@ from rayflink.user_types import UserValue
 
 from ..errors import ElementTypeError, ElementValueError
 from ..types import DataType, DataTypes, Root, RowType, UserDefinedType, stored_type
-from .inferred_types import attributes_of, family_of, has_attributes, is_truth
+from .inferred_types import family_of, is_truth
+from .object_attributes import attributes_of, has_attributes
 from .python_values import rounded
 
 if TYPE_CHECKING:

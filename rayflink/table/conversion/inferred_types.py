@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields as dataclass_fields
-from dataclasses import is_dataclass
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from enum import Enum
 from itertools import chain
 from numbers import Integral, Real
 
@@ -20,6 +17,7 @@ from rayflink.user_types import UserValue
 from ..errors import ElementTypeError, ElementValueError
 from ..parsing.statement_parser import parse_type
 from ..types import DataType, DataTypes, Root, RowField, RowType, UserDefinedType
+from .object_attributes import attributes_of, has_attributes
 
 _CLASSES: list[tuple[type, DataType]] = [
     (Integral, DataTypes.BIGINT()), (Real, DataTypes.DOUBLE()),
@@ -133,19 +131,6 @@ def family_of(value_class: type) -> DataType | type | None:
 def is_truth(value_class: type) -> bool:
     """Return whether values of a class are true or false; those of numpy have a class of their own."""
     return value_class is bool or (value_class.__module__ == "numpy" and value_class.__name__ in ("bool", "bool_"))
-
-
-def has_attributes(value_class: type) -> bool:
-    """Return whether objects of a class have attributes that may be fields of a row."""
-    is_own = value_class.__module__ not in ("builtins", "numpy") and not issubclass(value_class, (Enum, type))
-    return is_own and (is_dataclass(value_class) or hasattr(value_class, "__dict__"))
-
-
-def attributes_of(value: UserValue) -> Mapping[str, UserValue]:
-    """Return the attributes of an object by name."""
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
-    return vars(value)
 
 
 def _row_type(values: Sequence[UserValue], path: str, names: Sequence[str] | None = None) -> RowType:

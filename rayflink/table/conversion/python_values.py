@@ -13,7 +13,7 @@ from rayflink.common.types import Row
 from rayflink.user_types import UserRecord, UserValue
 
 from ..types import DataType, Root, UserDefinedType
-from .inferred_types import attributes_of, has_attributes
+from .object_attributes import attributes_of, has_attributes
 
 Plain = Callable[[UserValue], UserValue]
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

@@ -132,6 +132,23 @@ def rows_expire_are_counted_and_come_anew(make_table: MakeTable) -> None:
     same("whether a sweep is due", table.sweep_at, None)
 
 
+def rows_come_once_after_scaling_out_and_in(make_table: MakeTable) -> None:
+    job, checkpoints = Job(make_table, 1, 0, ManualClock(0)), JobCheckpoints()
+    rows = rows_of(range(40_000), 0)
+    job.upsert(rows)
+    for parallelism in (3, 2, 1):
+        number = checkpoints.next_number()
+        written = checkpoints.write(number, [subtask.capture(number) for subtask in job.subtasks])
+        checkpoints.complete(number, written)
+        snapshots = restored(checkpoints.storage, written, parallelism, True)
+        job = Job(make_table, parallelism, 0, job.clock, snapshots)
+        same(f"the number of rows at parallelism {parallelism}", job.count(), len(rows))
+        changed = dict.fromkeys(list(rows)[parallelism::100], next(iter(rows.values())))
+        job.upsert(changed)
+        rows |= changed
+    same("all rows", job.rows(list(rows)), rows)
+
+
 def state_of_another_table_is_refused(make_table: MakeTable) -> None:
     job, checkpoints = Job(make_table, 1, 0, ManualClock(0)), JobCheckpoints()
     job.upsert(rows_of(range(10), 0))
@@ -153,6 +170,7 @@ KEYED_TABLE_LAWS: tuple[Law, ...] = (
     a_capture_is_of_its_moment_while_rows_change,
     a_checkpoint_stores_what_changed,
     rows_expire_are_counted_and_come_anew,
+    rows_come_once_after_scaling_out_and_in,
     state_of_another_table_is_refused,
     *LONG_KEYED_TABLE_LAWS,
 )

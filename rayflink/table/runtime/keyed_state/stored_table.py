@@ -74,7 +74,7 @@ class StoredTable:
         """Restore the rows of the key groups that the subtask owns; the table is empty.
 
         Those of the part that has most of them stay under their numbers, so that later checkpoints may go on from its
-        segments. The others are added.
+        segments, where it had all key groups of the subtask. The others are added.
 
         Args:
             others: names of other tables of the operator, whose parts are left alone.
@@ -96,7 +96,9 @@ class StoredTable:
             changes, is_like_now = self._fill(files, True)
             self.table.has_restored()
             is_dense = _LEAST_DENSE * len(self.table) >= self.table.records.top
-            if snapshot.reusable and database.shared and is_dense and is_like_now:
+            # Segments that are older than a rescale may have rows of key groups that others owned since.
+            has_gained = owned_part(database, self._owned) != self._owned
+            if snapshot.reusable and database.shared and is_dense and is_like_now and not has_gained:
                 self._changes.start_from(about.segments, database.files, changes)
 
     def _is_of(self, database: DatabaseFiles, others: Collection[str]) -> bool:
