@@ -31,7 +31,7 @@ LEFT_OUT = {query.folder.name: BATCH for query in golden_queries() if query.opti
     for query in golden_queries() if "lookup" in query.folder.name
 }  # fmt: skip
 """Queries that are not run here, and why."""
-EMPTY = {"interval_join_nothing", "no_windows"}
+EMPTY = {"interval_join_nothing", "intersect_of_groups", "no_windows"}
 """Queries without a row."""
 ANY_ORDER = {"array_agg", "array_agg_session", "json_aggregates", "listagg_window", "stream_group_lists"}
 """Their collections go by arrival, from two subtasks: they are compared without it."""
