@@ -10,27 +10,25 @@ Source: apache/flink StreamingMultiJoinOperator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.batches import ArrowBatch, Element
 from rayflink.common.records.row_kinds import kinds_of, with_kinds, without_kinds
 from rayflink.common.types import RowKind
-from rayflink.operators.base import OperatorContext
 
 from ..changes import signs_of
-from ..keyed_state.frame_memory import Columns, FrameMemory
+from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
 from ..keyed_state.running_counts import running_counts
 from ..keyed_state.runs import stable_order
-from ..keyed_state.stored_table import StoredTables
-from ..keyed_state.table_operator import KeyedTableOperator
 from .join_pairs import BLOCK_PAIRS, Matches
 from .multi_join_rows import MISSING, InputRows, MultiJoinRows, MultiJoinSpec, PartialRows, StepSpec
 from .stored_side import StoredSide
+from .stored_sides import StoredSidesOperator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +68,7 @@ class _Probe:
 _MOST = 1 << 62
 
 
-class MultiJoinOperator(KeyedTableOperator):
+class MultiJoinOperator(StoredSidesOperator):
     """Joins rows of several changing inputs, which are partitioned by their common key.
 
     Args:
@@ -80,39 +78,13 @@ class MultiJoinOperator(KeyedTableOperator):
     def __init__(self, spec: MultiJoinSpec) -> None:
         self._rows, self._with_before, self._has_left = MultiJoinRows(spec), spec.with_before, spec.has_left
         self._steps = (StepSpec(False), *spec.steps)
-        self.sides = [
+        sides = [
             StoredSide(side, state, (False,) * len(side.keys))
             for side, state in zip(spec.sides, spec.states, strict=True)
         ]  # fmt: skip
-        """The stored rows of each input."""
+        super().__init__(self._rows, sides, [f"input {number}" for number in range(len(sides))])
 
-    # life
-
-    def setup(self, ctx: OperatorContext) -> None:
-        super().setup(ctx)
-        self._rows.setup(ctx)
-        self._memory = FrameMemory(ctx)
-        tables = [side.open(ctx, self._memory, f"input {number}") for number, side in enumerate(self.sides)]
-        self._stored = StoredTables(tables)
-
-    def open(self) -> None:
-        self._rows.open()
-
-    def close(self) -> None:
-        self._memory.release()
-        self._rows.close()
-
-    @property
-    def stored(self) -> StoredTables:
-        return self._stored
-
-    # rows
-
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        return self._join(batch, input_index) if len(batch) else ()
-
-    def _join(self, batch: ArrowBatch, number: int) -> Iterator[Element]:
+    def join(self, batch: ArrowBatch, number: int) -> Iterator[Element]:
         own = self.sides[number]
         kinds, rows = kinds_of(batch.data), without_kinds(batch.data)
         columns, signs = own.state_columns(rows), signs_of(kinds, rows.num_rows)

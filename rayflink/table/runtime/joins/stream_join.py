@@ -9,24 +9,21 @@ Source: apache/flink StreamingJoinOperator, StreamingSemiAntiJoinOperator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rayflink.common.records.batches import ArrowBatch, Batch, Element
+from rayflink.common.records.batches import ArrowBatch, Element
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
-from rayflink.operators.base import OperatorContext
 
 from ..changes import signs_of
-from ..keyed_state.frame_memory import FrameMemory
 from ..keyed_state.key_rows import take_rows
-from ..keyed_state.stored_table import StoredTables
-from ..keyed_state.table_operator import KeyedTableOperator
 from .join_changes import JoinChanges, Probe
 from .join_rows import JoinRows, JoinSpec
 from .stored_side import SideState, StoredSide
+from .stored_sides import StoredSidesOperator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +49,7 @@ class StreamJoinSpec:
     with_before: bool = True
 
 
-class StreamJoinOperator(KeyedTableOperator):
+class StreamJoinOperator(StoredSidesOperator):
     """Joins rows of two changing inputs, which are partitioned by key.
 
     Args:
@@ -61,41 +58,12 @@ class StreamJoinOperator(KeyedTableOperator):
 
     def __init__(self, spec: StreamJoinSpec) -> None:
         join = spec.join
-        self._rows = JoinRows(join)
-        states = (spec.left, spec.right)
-        self.sides = [
-            StoredSide(side, state, join.nulls_match) for side, state in zip(join.sides, states, strict=True)
-        ]  # fmt: skip
-        """The stored rows of each input."""
-        self._changes = JoinChanges(join, self._rows, spec.with_before)
+        rows, states = JoinRows(join), (spec.left, spec.right)
+        sides = [StoredSide(side, state, join.nulls_match) for side, state in zip(join.sides, states, strict=True)]
+        super().__init__(rows, sides, NAMES)
+        self._changes = JoinChanges(join, rows, spec.with_before)
 
-    # life
-
-    def setup(self, ctx: OperatorContext) -> None:
-        super().setup(ctx)
-        self._rows.setup(ctx)
-        self._memory = FrameMemory(ctx)
-        tables = [side.open(ctx, self._memory, name) for side, name in zip(self.sides, NAMES, strict=True)]
-        self._stored = StoredTables(tables)
-
-    def open(self) -> None:
-        self._rows.open()
-
-    def close(self) -> None:
-        self._memory.release()
-        self._rows.close()
-
-    @property
-    def stored(self) -> StoredTables:
-        return self._stored
-
-    # rows
-
-    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
-        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
-        return self._join(batch, input_index) if len(batch) else ()
-
-    def _join(self, batch: ArrowBatch, index: int) -> Iterator[Element]:
+    def join(self, batch: ArrowBatch, index: int) -> Iterator[Element]:
         own, other = self.sides[index], self.sides[1 - index]
         kinds, rows = kinds_of(batch.data), without_kinds(batch.data)
         columns = own.state_columns(rows)
