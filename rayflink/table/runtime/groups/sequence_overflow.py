@@ -31,7 +31,7 @@ from ..keyed_state.comparable_keys import KeyForms, distinct_keys, fingerprints
 from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
 from . import overflow_table
-from .overflow_table import BatchGroups, OverflowTable, with_equal_nans
+from .overflow_table import BatchGroups, ListOverflow
 from .running_sums import GroupRows
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _ALL = np.int64(1 << 62)
 _NOTHING = np.zeros(0, dtype=np.int64)
 
 
-class SequenceOverflow(OverflowTable):
+class SequenceOverflow(ListOverflow):
     """Finds the first or last value behind rows, and stores the values that are beyond those of the lists.
 
     Args:
@@ -56,39 +56,21 @@ class SequenceOverflow(OverflowTable):
     """
 
     def __init__(self, earliest: PresentEarliest, keys: Sequence[pa.DataType], value: pa.DataType) -> None:
-        super().__init__(keys, [value, pa.int64()], [pa.int8(), pa.int64(), pa.int64()])
+        super().__init__(earliest, keys, [value, pa.int64()], [pa.int8(), pa.int64(), pa.int64()])
         self._earliest, self._value, self._forms = earliest, value, KeyForms([value, pa.int64()])
 
-    def run(self, base: Columns, rows: GroupRows, groups: BatchGroups) -> tuple[Columns, Columns]:
-        """Return the value behind each row, and the lists behind each segment, as `PresentEarliest.run` does."""
-        beyond = _NOTHING
-        rows = rows._replace(values=with_equal_nans(rows.values))
-        weights = rows.weights
-        hot = self.hot(groups)
-        if len(hot):
-            base = self._refilled(base, rows, groups, hot)
-            beyond = self._beyond(base, rows, groups)
-            if len(beyond):
-                within = weights.copy()
-                within[beyond] = 0
-                rows = rows._replace(weights=within)
-        results, state = self._earliest.run(base, rows)
+    def _change(self, rows: GroupRows, beyond: Numbers, groups: BatchGroups) -> None:
         for is_added in (True, False):
-            chosen = beyond[(weights[beyond] > 0) == is_added]
+            chosen = beyond[(rows.weights[beyond] > 0) == is_added]
             if len(chosen):
                 owners = np.searchsorted(groups.last_segments, rows.segments.codes[chosen])
-                values = rows.values.take(pa.array(chosen))
+                values, keys = rows.values.take(pa.array(chosen)), take_rows(groups.keys, owners)
                 if is_added:
-                    self._push(take_rows(groups.keys, owners), values, False, groups.now_ms)
+                    self._push(keys, values, False, groups.now_ms)
                 else:
-                    self._pop(take_rows(groups.keys, owners), values, groups.now_ms)
-        return results, self._shortened(state, groups)
+                    self._pop(keys, values, groups.now_ms)
 
     def _refilled(self, base: Columns, rows: GroupRows, groups: BatchGroups, hot: Numbers) -> Columns:
-        """Return the state before segments with enough values in the lists: at least one is left behind each row.
-
-        Of groups that are emptied, all values are wanted, since other groups with their keys may follow.
-        """
         segments, firsts = rows.segments, groups.first_segments[hot]
         taken_back = np.bincount(segments.codes[rows.weights < 0], minlength=len(segments))[firsts]
         wanted = np.where(groups.is_emptied[hot], _ALL, taken_back + 1)

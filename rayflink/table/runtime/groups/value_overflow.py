@@ -24,7 +24,7 @@ from ..keyed_state.comparable_keys import KeyForms, distinct_keys, fingerprints
 from ..keyed_state.frame_memory import Columns
 from ..keyed_state.key_rows import take_rows
 from . import overflow_table
-from .overflow_table import BatchGroups, OverflowTable, with_equal_nans
+from .overflow_table import BatchGroups, ListOverflow
 from .running_choices import comparable_ranks
 from .running_sums import GroupRows
 from .segments import Segments, first_of_runs
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _ALL = np.int64(1 << 62)
 
 
-class ValueOverflow(OverflowTable):
+class ValueOverflow(ListOverflow):
     """Finds the least or greatest value behind rows, and stores the values that are beyond the best ones.
 
     Args:
@@ -48,37 +48,20 @@ class ValueOverflow(OverflowTable):
     """
 
     def __init__(self, extreme: PresentExtreme, keys: Sequence[pa.DataType], value: pa.DataType) -> None:
-        super().__init__(keys, [value], [pa.int64()])  # how often a value came, less the times it was taken back
+        how_often = pa.int64()  # a value came, less the times it was taken back
+        super().__init__(extreme, keys, [value], [how_often])
         self._extreme, self._forms = extreme, KeyForms([value])
 
-    def run(self, base: Columns, rows: GroupRows, groups: BatchGroups) -> tuple[Columns, Columns]:
-        """Return the value behind each row, and the lists behind each segment, as `PresentExtreme.run` does."""
-        beyond = np.zeros(0, dtype=np.int64)
-        rows = rows._replace(values=with_equal_nans(rows.values))
-        weights = rows.weights
-        hot = self.hot(groups)
-        if len(hot):
-            base = self._refilled(base, rows, groups, hot)
-            beyond = self._beyond(base, rows, groups)
-            if len(beyond):
-                within = weights.copy()
-                within[beyond] = 0
-                rows = rows._replace(weights=within)
-        results, state = self._extreme.run(base, rows)
-        if len(beyond):
-            owners = np.searchsorted(groups.last_segments, rows.segments.codes[beyond])
-            self._count(self._keys(groups, owners, rows.values.take(pa.array(beyond))), weights[beyond], groups.now_ms)
-        return results, self._shortened(state, groups)
+    def _change(self, rows: GroupRows, beyond: Numbers, groups: BatchGroups) -> None:
+        owners = np.searchsorted(groups.last_segments, rows.segments.codes[beyond])
+        keys = self._keys(groups, owners, rows.values.take(pa.array(beyond)))
+        self._count(keys, rows.weights[beyond], groups.now_ms)
 
     def _keys(self, groups: BatchGroups, owners: Numbers, values: pa.Array) -> Columns:
         """Return the keys of values of groups in the form in which they are compared."""
         return [*take_rows(groups.keys, owners), *self._forms.encode([values])]
 
     def _refilled(self, base: Columns, rows: GroupRows, groups: BatchGroups, hot: Numbers) -> Columns:
-        """Return the state before segments with enough values in the lists: at least one is left behind each row.
-
-        Of groups that are emptied, all values are wanted, since other groups with their keys may follow.
-        """
         segments, firsts = rows.segments, groups.first_segments[hot]
         taken_back = np.bincount(segments.codes[rows.weights < 0], minlength=len(segments))[firsts]
         wanted = np.where(groups.is_emptied[hot], _ALL, taken_back + 1)
