@@ -10,7 +10,7 @@ from typing import TextIO
 
 from rayflink.common.types import Row
 
-from .result_output import ResultColumns, boxed
+from .result_output import ResultColumns, RowStrings, boxed
 from .row_slots import RowSlots
 
 __all__ = ["LiveTable"]
@@ -30,13 +30,13 @@ class LiveTable:
 
     def __init__(self, columns: ResultColumns, limit: int, out: TextIO) -> None:
         self._columns, self._out = columns, out
-        self._slots = RowSlots(limit)
+        self._slots = RowSlots[RowStrings](limit)
         self._lock = threading.Lock()
         self._changes, self._drawn_changes, self._lines = 0, -1, 0
         self._is_ended = threading.Event()
         self._begin = time.monotonic()
 
-    def follow(self, rows: Iterable[Row]) -> RowSlots:
+    def follow(self, rows: Iterable[Row]) -> RowSlots[RowStrings]:
         """Draw until the rows end, and return them; the terminal then is as before.
 
         Whatever ends the rows, as Ctrl-C does, is raised when drawing has ended.
@@ -45,8 +45,9 @@ class LiveTable:
         painter.start()
         try:
             for row in rows:
+                strings = self._columns.strings(row)
                 with self._lock:
-                    self._slots.change(row.get_row_kind(), self._columns.strings(row))
+                    self._slots.change(row.get_row_kind(), strings, strings)
                     self._changes += 1
         finally:
             self._is_ended.set()
@@ -55,7 +56,7 @@ class LiveTable:
         return self._slots
 
     @property
-    def slots(self) -> RowSlots:
+    def slots(self) -> RowSlots[RowStrings]:
         """Return the rows as they are now."""
         return self._slots
 

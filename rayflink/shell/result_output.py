@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from rayflink.common.errors import shorten
 from rayflink.common.types import Row, RowKind
@@ -15,9 +15,11 @@ from rayflink.table.types import DataType
 
 from .row_slots import RowSlots
 
-__all__ = ["ResultColumns", "boxed", "changes_of", "final_rows", "write_rows"]
+__all__ = ["ResultColumns", "RowStrings", "boxed", "changes_of", "final_rows", "write_rows"]
 
 Values = Sequence[object]
+RowStrings: TypeAlias = tuple[str, ...]
+"""The values of a row, as they are shown."""
 
 
 class ResultColumns:
@@ -36,7 +38,7 @@ class ResultColumns:
         self._formats: list[Callable[[object], str]] = [sql_format.of(data_type) for data_type in self.types]
         self._widest = widest
 
-    def strings(self, row: Row) -> tuple[str, ...]:
+    def strings(self, row: Row) -> RowStrings:
         """Return the values of a row as they are shown."""
         return tuple(text(value) for text, value in zip(self._formats, row, strict=True))
 
@@ -62,11 +64,11 @@ def boxed(columns: ResultColumns, rows: Sequence[Sequence[str]]) -> list[str]:
     return [rule, line(columns.names), rule, *map(line, shown), *([rule] if shown else [])]
 
 
-def final_rows(columns: ResultColumns, rows: Iterable[Row], limit: int) -> RowSlots:
+def final_rows(columns: ResultColumns, rows: Iterable[Row], limit: int) -> RowSlots[Row]:
     """Return the rows that are left when all changes are applied."""
-    slots = RowSlots(limit)
+    slots = RowSlots[Row](limit)
     for row in rows:
-        slots.change(row.get_row_kind(), columns.strings(row))
+        slots.change(row.get_row_kind(), columns.strings(row), row)
     return slots
 
 

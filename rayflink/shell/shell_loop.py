@@ -18,7 +18,7 @@ from rayflink.table.table_result import TableResult
 
 from .commands import HELP, Command, command_of, statements_in
 from .live_output import LiveTable
-from .result_output import ResultColumns, boxed, changes_of, final_rows, write_rows
+from .result_output import ResultColumns, RowStrings, boxed, changes_of, final_rows, write_rows
 from .row_slots import RowSlots
 from .sql_session import Outcome, SqlSession
 
@@ -145,20 +145,27 @@ class Shell:
         if form is not options.ResultFormat.TEXT:
             is_final = mode is options.ResultMode.TABLE and not self._session.is_batch
             is_changed = not is_final and not self._session.is_batch
-            drawn = _rows_at_end(rows) if is_final else rows
+            slots = final_rows(columns, rows, limit) if is_final else None
+            drawn = rows if slots is None else slots.rows()
             write_rows(columns, changes_of(drawn, is_changed), str(form.value), self._out)
+            if slots is not None and slots.dropped:
+                print(f"{slots.dropped} older rows left out ({options.MAX_RESULT_ROWS.key})", file=self._errors)
             return
         if mode is options.ResultMode.TABLE and (self._is_terminal or not self._session.is_batch):
-            slots = self._followed(columns, rows, limit)
-            self._page(boxed(columns, slots.rows()))
-            self._count(len(slots), slots.dropped, time.monotonic() - begin + outcome.seconds)
+            table = self._followed(columns, rows, limit)
+            self._page(boxed(columns, table.rows()))
+            self._count(len(table), table.dropped, time.monotonic() - begin + outcome.seconds)
             return
         self._print(outcome.result)
 
-    def _followed(self, columns: ResultColumns, rows: Iterable[Row], limit: int) -> RowSlots:
+    def _followed(self, columns: ResultColumns, rows: Iterable[Row], limit: int) -> RowSlots[RowStrings]:
         """Return the rows of a query at its end, or as they were when it was ended by Ctrl-C."""
         if not self._is_terminal:
-            return final_rows(columns, rows, limit)
+            slots = RowSlots[RowStrings](limit)
+            for row in rows:
+                strings = columns.strings(row)
+                slots.change(row.get_row_kind(), strings, strings)
+            return slots
         table = LiveTable(columns, limit, self._out)
         try:
             return table.follow(rows)
@@ -214,19 +221,3 @@ class Shell:
             head, _, rest = text.partition("\n")
             text = f"{_RED}{head}{_PLAIN}\n{rest}" if rest else f"{_RED}{head}{_PLAIN}"
         print(text, file=self._errors, flush=True)
-
-
-def _rows_at_end(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows that are left when all changes are applied."""
-    left: dict[str, list[Row]] = {}
-    order: list[str] = []
-    for row in rows:
-        key = repr(tuple(row))
-        if row.get_row_kind().name in ("INSERT", "UPDATE_AFTER"):
-            left.setdefault(key, []).append(row)
-            order.append(key)
-        elif left.get(key):
-            left[key].pop()
-    for key in order:
-        if left[key]:
-            yield left[key].pop()

@@ -47,11 +47,11 @@ class SchemaBuilder:
         self._key: tuple[str, ...] = ()
 
     def column(self, column_name: str, data_type: DataType | str) -> SchemaBuilder:
-        """Return a physical column; its type may be a text, such as "DECIMAL(10, 2)"."""
+        """Add a physical column; its type may be a string, such as "DECIMAL(10, 2)"."""
         return self._add(ColumnDefinition(column_name, _type(data_type)))
 
     def from_schema(self, unresolved_schema: Schema) -> SchemaBuilder:
-        """Return the columns, the watermark and the key of another one."""
+        """Add the columns of another schema, and take its watermark and its key where it has them."""
         for column in unresolved_schema.columns:
             self._add(column)
         self._watermark = unresolved_schema.watermark or self._watermark
@@ -59,15 +59,15 @@ class SchemaBuilder:
         return self
 
     def from_resolved_schema(self, resolved_schema: ResolvedSchema) -> SchemaBuilder:
-        """Return the columns of a table that is there."""
+        """Add the columns of a resolved schema."""
         return self.from_fields(resolved_schema.get_column_names(), resolved_schema.get_column_data_types())
 
     def from_row_data_type(self, data_type: DataType) -> SchemaBuilder:
-        """Return the fields of a ROW as columns."""
+        """Add the fields of a ROW as columns."""
         return self.from_fields([field.name for field in data_type.fields], [field.type for field in data_type.fields])
 
     def from_fields(self, field_names: Sequence[str], field_data_types: Sequence[DataType | str]) -> SchemaBuilder:
-        """Physical columns.
+        """Add physical columns.
 
         Raises:
             InvalidTypesError: there are more names than types, or fewer.
@@ -91,17 +91,17 @@ class SchemaBuilder:
         return self._add(ColumnDefinition(column_name, _type(data_type), metadata=key, is_virtual=is_virtual))
 
     def watermark(self, column_name: str, watermark_expr: str | Expression[Any]) -> SchemaBuilder:
-        """Return the time column, and its watermark by an expression of SQL or of Python."""
+        """Declare the time column, and its watermark by an expression of SQL or of Python."""
         self._watermark = column_name, _text(watermark_expr)
         return self
 
     def primary_key(self, *column_names: str) -> SchemaBuilder:
-        """Return the columns that identify rows; uniqueness is not enforced."""
+        """Declare the columns that identify rows; uniqueness is not enforced."""
         self._key = column_names
         return self
 
     def primary_key_named(self, constraint_name: str, *column_names: str) -> SchemaBuilder:
-        """Return the same, under a name that nothing asks for."""
+        """Declare the same; the name of the constraint has no use."""
         return self.primary_key(*column_names)
 
     def build(self) -> Schema:
@@ -171,7 +171,7 @@ class FormatDescriptorBuilder:
         self._format, self._options = format, dict[str, str]()
 
     def option(self, key: Any, value: Any) -> FormatDescriptorBuilder:
-        """Return an option, without the format's name before it."""
+        """Set an option, whose key has no name of the format before it."""
         self._options[getattr(key, "key", key)] = str(value)
         return self
 
@@ -216,24 +216,24 @@ class TableDescriptorBuilder:
         self._schema, self._partition, self._comment = Schema(), (), None  # type: tuple[Any, Any, Any]
 
     def schema(self, schema: Schema) -> TableDescriptorBuilder:
-        """Return its columns."""
+        """Set the columns."""
         self._schema = schema
         return self
 
     def option(self, key: Any, value: Any) -> TableDescriptorBuilder:
-        """Return an option of the connector."""
+        """Set an option of the connector."""
         self._options[getattr(key, "key", key)] = str(value)
         return self
 
     def format(self, format: str | FormatDescriptor, format_option: Any = None) -> TableDescriptorBuilder:
-        """Return the format of its files or messages."""
+        """Set the format of the files or messages."""
         descriptor = format if isinstance(format, FormatDescriptor) else FormatDescriptor(format)
         self._options["format"] = descriptor.format
         self._options.update({f"{descriptor.format}.{key}": value for key, value in descriptor.options.items()})
         return self
 
     def partitioned_by(self, *partition_keys: str) -> TableDescriptorBuilder:
-        """Return the columns by which it is divided."""
+        """Set the columns by which the table is divided."""
         self._partition = partition_keys
         return self
 

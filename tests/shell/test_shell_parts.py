@@ -77,20 +77,20 @@ def test_row_slots_hold_what_a_changelog_leaves():
         if there and chosen.random() < 0.45:
             row = chosen.choice(there)
             expected[row] -= 1
-            slots.change(chosen.choice([RowKind.UPDATE_BEFORE, RowKind.DELETE]), row)
+            slots.change(chosen.choice([RowKind.UPDATE_BEFORE, RowKind.DELETE]), row, row)
         else:
             row = (str(chosen.randrange(20)),)
             expected[row] += 1
-            slots.change(chosen.choice([RowKind.INSERT, RowKind.UPDATE_AFTER]), row)
+            slots.change(chosen.choice([RowKind.INSERT, RowKind.UPDATE_AFTER]), row, row)
     assert Counter(slots.rows()) == +expected and len(slots) == expected.total()
 
 
 def test_row_slots_forget_the_oldest_rows_and_count_them():
     slots = RowSlots(2)
     for name in "abc":
-        slots.change(RowKind.INSERT, (name,))
-    slots.change(RowKind.DELETE, ("a",))  # it is gone already
-    assert (slots.rows(), slots.dropped) == ([("b",), ("c",)], 1)
+        slots.change(RowKind.INSERT, (name,), name)
+    slots.change(RowKind.DELETE, ("a",), "a")  # it is gone already
+    assert (slots.rows(), slots.dropped) == (["b", "c"], 1)
 
 
 def test_completion_knows_where_the_cursor_stands():
@@ -119,6 +119,8 @@ def test_results_are_written_in_each_mode_and_format():
     terminal.run("SET 'sql-client.execution.result-mode' = 'table'; SET 'sql-client.execution.result-format' = 'json'")
     lines = [json.loads(line) for line in terminal.run(query).splitlines()]
     assert sorted(lines, key=str) == [{"a": "x", "n": 2}, {"a": "y", "n": 1}]
+    terminal.run("SET 'sql-client.execution.max-table-result.rows' = '1'")
+    assert terminal.run(query).splitlines()[1] == "2 older rows left out (sql-client.execution.max-table-result.rows)"
     assert [json.loads(line) for line in terminal.run("SHOW CATALOGS").splitlines()] == [
         {"catalog name": "default_catalog"}
     ]

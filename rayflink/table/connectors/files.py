@@ -27,6 +27,7 @@ from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError, nearest
+from ..plan.changelog import Change
 from ..plan.logical import Schema
 from ..plan.typed import Column, Expr
 from ..runtime.key_columns import columns_key
@@ -34,11 +35,12 @@ from ..runtime.lookups.lookup_function import TableLookup
 from ..types import DataType, Root
 from .contract import Connected, Connector, Option, TableSink, TableSource
 from .file_dead_letters import write_dead_letters
-from .formats import FORMATS, column_named
+from .formats import FORMATS, Format, column_named
 from .located_rows import METADATA, LocatedFormat, check_metadata_types
 from .lookups.lookup_options import RELOAD_OPTIONS, LookupOptions, check_lookup_options, lookup_options
 from .lookups.whole_tables import BoundedTable, whole_lookup
 from .messages.malformed_options import DEAD_LETTER, FAIL, SKIP, malformed_policy
+from .messages.message_files import MESSAGE_FILES
 from .narrow_columns import narrower, paths_of
 from .option_values import one_of, typed
 from .partition_buckets import PartitionBuckets, partition_folder
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from rayflink.datastream.streams.step import Step
     from rayflink.datastream.streams.stream import DataStream
 
+_FORMATS: dict[str, Format] = {**FORMATS, **MESSAGE_FILES}
+"""All formats of files, by name."""
 MOST_OPEN = 64
 """Partitions to which a subtask writes at the same time."""
 
@@ -102,11 +106,16 @@ class FilesSource(TableSource):
         """Return whether the files are those there at the start."""
         return self.monitor_ms is None
 
+    @property
+    def changes(self) -> Change:  # type: ignore[override]  # a property here, as it depends on the format
+        """Return the kinds of change of the rows."""
+        return _FORMATS[self.format].changes
+
     def projected(self, names: Sequence[str]) -> TableSource:
         return replace(self, names=tuple(names))
 
     def narrowed(self, types: Mapping[str, DataType]) -> TableSource | None:
-        if not FORMATS[self.format].has_nested_projection:
+        if not _FORMATS[self.format].has_nested_projection:
             return None
         return replace(self, narrow=narrower(self.schema, self.narrow, types))
 
@@ -120,7 +129,7 @@ class FilesSource(TableSource):
         moved = [condition.mapped(lambda node: _at(node, keys)) for condition in by_partition]
         left = [condition for condition in conditions if condition not in by_partition]
         searches = [
-            search for condition in left if (search := wanted(condition)) and FORMATS[self.format].has_statistics
+            search for condition in left if (search := wanted(condition)) and _FORMATS[self.format].has_statistics
         ]
         if not by_partition and not searches:
             return None
@@ -128,7 +137,7 @@ class FilesSource(TableSource):
         return source, left  # statistics are of many rows
 
     def limited(self, rows: int) -> TableSource | None:
-        return replace(self, most=rows)
+        return replace(self, most=rows) if self.changes is Change.INSERT else None
 
     def statistics(self) -> TableStatistics | None:
         if not self.is_bounded or is_object_address(self.path):  # nothing is requested while a query is planned
@@ -157,7 +166,9 @@ class FilesSource(TableSource):
             write_dead_letters(stream, self.dead_letters, name)
         return stream
 
-    def lookup(self, keys: Sequence[str]) -> TableLookup:
+    def lookup(self, keys: Sequence[str]) -> TableLookup | None:
+        if self.changes is not Change.INSERT:
+            return None  # rows that were deleted later would be found
         chosen = replace(self, names=tuple(dict.fromkeys([*self.names, *keys])), monitor_ms=None, most=None)
         source = FileSource(chosen._form(), [self.path], None, chosen._files())
         columns = tuple(column_named(chosen._read_schema(), name) for name in chosen.names)
@@ -183,7 +194,7 @@ class FilesSource(TableSource):
         schema = self._read_schema()
         stored = tuple(column for column in schema if column.name not in beside)
         read = [name for name in self.names if name not in beside]
-        form = FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
+        form = _FORMATS[self.format].reads(stored, read or [stored[0].name], dict(self.options))
         form = form.with_malformed_records(malformed_policy(self.malformed))
         if self.wanted and isinstance(form, ParquetFormat):
             form = form.of_groups(RowGroupFilter(self.wanted))
@@ -221,6 +232,7 @@ class FilesSink(TableSink):
         overwrites: what was in the folders of new files goes when all are written.
         emptied: a folder of which that is so even where no new files come.
         is_partitioned: rows of one partition go to one subtask, as they must where the end of a partition is marked.
+        is_append_only: whether the format has new rows alone.
     """
 
     path: str
@@ -230,6 +242,8 @@ class FilesSink(TableSink):
     overwrites: bool = False
     emptied: str | None = None
     is_partitioned: bool = False
+    is_append_only: bool = True
+    instead = "write into a table that takes changes, such as files with 'format' = 'debezium-json'"
 
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
         keys = () if self.partitions is None else self.partitions.keys
@@ -267,7 +281,7 @@ class Filesystem(Connector):
     name = "filesystem"
     options: Mapping[str, Option] = {
         "path": Option(str, required=True, about="a folder, or a file"),
-        "format": Option(str, required=True, about="csv, json, parquet or arrow"),
+        "format": Option(str, required=True, about="csv, json, parquet, arrow, avro, raw, debezium-json and others"),
         "partition.default-name": Option(str, DEFAULT_NAME),
         "source.monitor-interval": Option(typed(DURATION)),
         "source.path.regex-pattern": Option(_pattern),
@@ -282,7 +296,7 @@ class Filesystem(Connector):
         **RELOAD_OPTIONS,
     }
     metadata_keys = frozenset(METADATA)
-    prefixes = tuple(f"{name}." for name in FORMATS)
+    prefixes = tuple(f"{name}." for name in _FORMATS)
 
     def source(self, table: Connected) -> TableSource:
         path, form, options = self._place(table)
@@ -313,7 +327,7 @@ class Filesystem(Connector):
             source.check_malformed()
         except PlanError as error:
             problem = f"{table.table} has 'malformed-records' = {malformed!r}: {error.problem}"
-            remedy = "leave the option out; csv, without 'csv.newlines-in-values', and json have it"
+            remedy = "leave the option out; formats of lines have it: csv without 'csv.newlines-in-values', json, raw"
             raise SqlError(problem, remedy) from None
         return source
 
@@ -326,12 +340,17 @@ class Filesystem(Connector):
         partitions = self._partitions(path, table)
         stored = tuple(column for column in table.schema if column.name not in table.partition_keys)
         buckets = BucketAssigner.base_path_bucket_assigner()
+        is_append_only = _FORMATS[form].changes is Change.INSERT
         if partitions is not None:
+            if not is_append_only:
+                problem = f"{table.table} is partitioned, and its format {form!r} has changes of rows"
+                raise SqlError(problem, "leave PARTITIONED BY out, or write one of json, csv, parquet, arrow or avro")
             buckets = PartitionBuckets(partitions, [column.name for column in stored])
-        writer = FORMATS[form].writes(stored, options)
+        writer = _FORMATS[form].writes(stored, options)
         partitioned = table.options["sink.shuffle-by-partition.enable"]
+        settings = self._settings(table, f".{form}", buckets)
         return FilesSink(
-            path, writer, self._settings(table, f".{form}", buckets), partitions, is_partitioned=partitioned
+            path, writer, settings, partitions, is_partitioned=partitioned, is_append_only=is_append_only
         )
 
     def _settings(self, table: Connected, suffix: str, buckets: BucketAssigner) -> FileSinkSettings:
@@ -370,12 +389,12 @@ class Filesystem(Connector):
             SqlError: the format is not known, or does not know an option.
         """
         path, form = _rooted(table.options["path"]), table.options["format"]
-        if form not in FORMATS:
+        if form not in _FORMATS:
             raise SqlError(
-                f"{table.table} has the format {form!r}{nearest(form, FORMATS)}",
-                f"the formats are {', '.join(FORMATS)}",
+                f"{table.table} has the format {form!r}{nearest(form, _FORMATS)}",
+                f"the formats are {', '.join(_FORMATS)}",
             )
-        names = FORMATS[form].options
+        names = _FORMATS[form].options
         own = [key for key in table.formats if key.startswith(f"{form}.")]
         options = {key.removeprefix(f"{form}."): table.formats[key] for key in own}
         for key in [*options, *(key for key in table.formats if key not in own)]:
@@ -388,7 +407,7 @@ class Filesystem(Connector):
                 parsed[key] = names[key].parse(text)
             except ValueError as error:
                 raise SqlError(f"option '{form}.{key}' of {table.table} is {text!r}", f"expected {error}") from error
-        FORMATS[form].check(parsed)
+        _FORMATS[form].check(parsed)
         return path, form, parsed
 
 

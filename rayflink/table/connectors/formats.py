@@ -18,6 +18,7 @@ from rayflink.connectors.formats.parquet_files import ParquetBulkWriters, Parque
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
+from ..plan.changelog import Change
 from ..plan.logical import Attribute, Schema
 from ..types import DataType, Root
 from .avro_types import avro_schema_of
@@ -39,6 +40,8 @@ class Format(ABC):
     """Option name without the format's prefix -> option."""
     has_statistics = False
     """True if files contain the least and greatest values of their parts."""
+    changes = Change.INSERT
+    """The kinds of change of the rows; more than INSERT where lines are messages of change data capture."""
     has_nested_projection = False
     """True if a ROW column may be read with some of its fields only."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.connector_base.source import PENDING
 from rayflink.common.connector_base.split_reader import SplitCursor
 from rayflink.common.records.batches import ArrowBatch, Batch, Tagged
+from rayflink.common.records.row_kinds import kinds_of, with_kinds
 from rayflink.connectors.file_systems.object_paths import ObjectPath
 from rayflink.connectors.files.file_blocks import FileSplit
 from rayflink.connectors.files.file_source import FileFormat
@@ -146,7 +147,8 @@ class _LocatedCursor:
             else data.column(data.schema.get_field_index(field.name))
             for field in self._schema
         ]
-        return ArrowBatch(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        completed, kinds = pyarrow.RecordBatch.from_arrays(columns, schema=self._schema), kinds_of(data)
+        return ArrowBatch(completed if kinds is None else with_kinds(completed, kinds))
 
     def position(self) -> Any:
         return self._inner.position()

@@ -11,6 +11,7 @@
 - `avro_messages`: the format `avro`.
 - `avro_confluent`: `avro-confluent` and `debezium-avro-confluent`, whose schemas are in a registry.
 - `protobuf_messages`: the format `protobuf`.
+- `message_files`: files with one message a line, for the connector `filesystem`.
 
 Formats of whole files are in `rayflink.table.connectors.formats`; connectors that carry messages, such as Kafka's, are
 in rooms of their own above this one.
