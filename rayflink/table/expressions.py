@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as standard_json
 from typing import Any
 
 from sqlglot import exp
@@ -337,8 +338,16 @@ def uuid() -> Expression[str]:
 
 
 def json(value: Operand) -> Expression[str]:
-    """Return a text that is JSON, for `json_object` and `json_array` to take as it is."""
+    """Return a text that is JSON, for `json_object` and `json_array` to take as it is.
+
+    It has the functions of Python's module `json`, too: a program that imports that module, and then everything from
+    here, goes on to call `json.loads`.
+    """
     return _called("JSON", value)
+
+
+for _name in standard_json.__all__:
+    setattr(json, _name, getattr(standard_json, _name))
 
 
 def json_string(value: Operand) -> Expression[str]:

@@ -15,12 +15,14 @@ from tests.pyflink.pyflink_examples import (
     GOLDEN,
     KAFKA,
     RECORDED,
+    TABLE_COMMENTED,
     TABLE_ENDLESS,
     TABLE_FOLDER,
     TABLE_RECORDED,
     TABLE_UNRECORDED,
     Rows,
     example_text,
+    final_tables,
     first_lines,
     names_in_wheel,
     recorded,
@@ -72,7 +74,8 @@ def test_these_examples_are_the_same_in_pyflink_1_20():
 @pytest.mark.slow
 def test_the_lists_have_every_example_of_pyflinks_wheel():
     assert sorted([*RECORDED, *ENDLESS, *KAFKA, *CONNECTORS_TO_COME]) == names_in_wheel(FOLDER)
-    assert sorted([*TABLE_RECORDED, *TABLE_ENDLESS, *TABLE_UNRECORDED]) == names_in_wheel(TABLE_FOLDER)
+    tables = [*TABLE_RECORDED, *TABLE_ENDLESS, *TABLE_COMMENTED, *TABLE_UNRECORDED]
+    assert sorted(tables) == names_in_wheel(TABLE_FOLDER)
 
 
 @pytest.mark.slow
@@ -81,11 +84,17 @@ def test_an_example_without_end_prints_rows(tmp_path):
     assert [line for line in lines[3:] if not re.search(r"\(.*,\d+\)", line)] == []
 
 
+@pytest.mark.slow
+def test_an_example_prints_the_tables_in_its_comments(tmp_path):
+    expected = final_tables(example_text("basic_operations", within=TABLE_FOLDER).splitlines())
+    assert final_tables(run_example("basic_operations", tmp_path, within=TABLE_FOLDER)) == expected != []
+
+
 def test_readme_and_page_count_the_examples_that_run_and_name_the_others(repository):
     run = len(RECORDED) + len(ENDLESS) + len(KAFKA)
     all_of_them = run + len(CONNECTORS_TO_COME)
     missing = TABLE_UNRECORDED
-    tables = len(TABLE_RECORDED) + len(TABLE_ENDLESS)
+    tables = len(TABLE_RECORDED) + len(TABLE_ENDLESS) + len(TABLE_COMMENTED)
     table = f"{tables} of {tables + len(missing)}"
     page = " ".join((repository / "docs" / "pyflink.md").read_text(encoding="utf-8").split())
     readme = " ".join((repository / "README.md").read_text(encoding="utf-8").split())

@@ -49,7 +49,7 @@ def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name
 @pytest.mark.parametrize("name", [*TABLE_UNRECORDED])
 @pytest.mark.soak
 def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
-    with pytest.raises(AssertionError, match="(?s)'function' object has no attribute 'loads'|cannot import name"):
+    with pytest.raises(AssertionError, match="cannot import name"):
         run_example(name, tmp_path, within=TABLE_FOLDER)
 
 
