@@ -139,9 +139,13 @@ class KafkaBroker:
             process.wait(timeout=30)
 
     def freeze(self) -> None:
-        """Stop the process until `thaw`: its connections stay, and nothing answers."""
+        """Stop the process until `thaw`: its connections stay, and nothing answers.
+
+        The signal goes to one of its threads, which stops the others when its turn comes; until then they go on.
+        """
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self) -> None:
         """Let a frozen process go on."""
