@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from rayflink.table.types import UserDefinedType as UserDefinedType
     from rayflink.table.user_functions.aggregate_classes import AggregateFunction as AggregateFunction
     from rayflink.table.user_functions.aggregate_classes import TableAggregateFunction as TableAggregateFunction
+    from rayflink.table.user_functions.function_classes import AsyncScalarFunction as AsyncScalarFunction
+    from rayflink.table.user_functions.function_classes import AsyncTableFunction as AsyncTableFunction
     from rayflink.table.user_functions.function_classes import FunctionContext as FunctionContext
     from rayflink.table.user_functions.function_classes import ScalarFunction as ScalarFunction
     from rayflink.table.user_functions.function_classes import TableFunction as TableFunction
@@ -88,6 +90,7 @@ else:
             "rayflink.table.table_schema": "TableSchema",
             "rayflink.table.types": "DataType DataTypes Row RowKind UserDefinedType",
             "rayflink.table.user_functions.aggregate_classes": "AggregateFunction TableAggregateFunction",
-            "rayflink.table.user_functions.function_classes": "FunctionContext ScalarFunction TableFunction",
+            "rayflink.table.user_functions.function_classes": "AsyncScalarFunction AsyncTableFunction "
+            "FunctionContext ScalarFunction TableFunction",
         },
     )

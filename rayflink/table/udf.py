@@ -22,12 +22,21 @@ from .user_functions.aggregate_classes import (
     TableAggregateFunction,
 )
 from .user_functions.aggregate_kernels import AggregateKernel
-from .user_functions.function_classes import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
+from .user_functions.async_kernels import AsyncKernel, AsyncRowsKernel, is_async
+from .user_functions.function_classes import (
+    AsyncScalarFunction,
+    AsyncTableFunction,
+    FunctionContext,
+    ScalarFunction,
+    TableFunction,
+    UserDefinedFunction,
+)
 from .user_functions.user_kernels import KINDS, RowsKernel, UserKernel, body_of
 
 __all__ = [
-    "AggregateFunction", "FunctionContext", "ImperativeAggregateFunction", "ScalarFunction", "TableAggregateFunction",
-    "TableFunction", "UserAggregate", "UserFunction", "UserScalar", "UserTable", "udaf", "udf", "udtaf", "udtf",
+    "AggregateFunction", "AsyncScalarFunction", "AsyncTableFunction", "FunctionContext", "ImperativeAggregateFunction",
+    "ScalarFunction", "TableAggregateFunction", "TableFunction", "UserAggregate", "UserFunction", "UserScalar",
+    "UserTable", "udaf", "udf", "udtaf", "udtf",
 ]  # fmt: skip
 
 _ANNOTATED: dict[Any, DataType] = {
@@ -57,6 +66,7 @@ class UserFunction:
     """
 
     kernel: type[UserKernel] = UserKernel
+    async_kernel: type[UserKernel] = AsyncKernel
     gives_rows = False
     aggregates = False
 
@@ -85,9 +95,10 @@ class UserFunction:
                 return f"{low} arguments" if low == high else f"{low} or more arguments"
             return self.result_type
 
-        kernel = self.kernel(self.function, self.kind, name)
+        awaited = is_async(self.function)
+        kernel = (self.async_kernel if awaited else self.kernel)(self.function, self.kind, name)
         return Function(name, infer, kernel, "User", is_deterministic=self.deterministic, raises=True,
-                        gives_rows=self.gives_rows, aggregates=self.aggregates)  # fmt: skip
+                        gives_rows=self.gives_rows, aggregates=self.aggregates, is_async=awaited)  # fmt: skip
 
 
 class UserScalar(UserFunction):
@@ -98,6 +109,7 @@ class UserTable(UserFunction):
     """A table function: rows for the values of a row, an ARRAY of ROW where it is called."""
 
     kernel = RowsKernel
+    async_kernel = AsyncRowsKernel
     gives_rows = True
     names: tuple[str, ...] = ()
 
@@ -155,7 +167,8 @@ def udf(
     [<Row(2)>, <Row(8)>]
 
     Args:
-        f: a function, a callable object, or a ScalarFunction.
+        f: a function, a callable object, or a ScalarFunction; by `async def`, or as an AsyncScalarFunction, its results
+            are awaited.
         input_types: taken for PyFlink's sake: arguments have the types that they have.
         result_type: of its values, also as text such as "BIGINT"; None: by its annotation.
         deterministic: None: True, or what the ScalarFunction says.
@@ -196,7 +209,8 @@ def udtf(
 
     Args:
         f: a function, a callable object, or a TableFunction; gives None for no row, a list, a range or an iterator of
-            rows, or one row: a tuple, a Row, or a value where there is one column.
+            rows, or one row: a tuple, a Row, or a value where there is one column. By `async def`, or as an
+            AsyncTableFunction, its rows are awaited.
         input_types: taken for PyFlink's sake: arguments have the types that they have.
         result_types: of its columns: a list, one type, a DataTypes.ROW with their names, or text such as
             "ROW<word STRING, size INT>".
@@ -331,7 +345,8 @@ def as_user_function(function: object) -> UserFunction:
     if isinstance(function, UserFunction):
         return function
     declarations: list[tuple[type, Callable[[object], UserFunction]]] = [
-        (TableFunction, udtf), (AggregateFunction, udaf), (TableAggregateFunction, udtaf),
+        (TableFunction, udtf), (AsyncTableFunction, udtf), (AggregateFunction, udaf),
+        (TableAggregateFunction, udtaf),
     ]  # fmt: skip
     return next((declare for kind, declare in declarations if isinstance(function, kind)), udf)(function)
 
@@ -340,6 +355,7 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
     """Name of a function, and whether it is deterministic."""
     if func_type not in KINDS:
         raise ValueError(f"func_type must be one of {', '.join(KINDS)}, found {func_type!r}")
+    _refuse_async_columns(f, func_type)
     if func_type in ("pandas", "polars") and importlib.util.find_spec(func_type) is None:
         problem = f"a function with func_type {func_type!r} requires {func_type}, which is not installed"
         raise SqlError(problem, f"run `pip install {func_type}` here and on every node, or take func_type 'arrow'")
@@ -353,6 +369,14 @@ def _facts(f: Any, name: str | None, func_type: str, deterministic: bool | None)
         )
     is_deterministic = own if deterministic is None else deterministic
     return called, True if is_deterministic is None else is_deterministic
+
+
+def _refuse_async_columns(f: UserValue, func_type: str) -> None:
+    if func_type == "general" or inspect.isclass(f) or not is_async(f):
+        return
+    kind = "table" if isinstance(f, AsyncTableFunction) else "scalar"
+    problem = f"Async {kind} functions do not support {func_type} func_type"
+    raise ValueError(f"{problem}; give func_type='general', and await the values of a row")
 
 
 def _typed(data_type: DataType | str) -> DataType:

@@ -10,7 +10,6 @@ from tests.pyflink.pyflink_examples import (
     TABLE_FOLDER,
     TABLE_GOLDEN,
     TABLE_RECORDED,
-    TABLE_UNRECORDED,
     Rows,
     example_text,
     recorded,
@@ -46,11 +45,12 @@ def test_an_example_with_random_values_prints_as_many_rows_of_the_same_form(name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*TABLE_UNRECORDED])
-@pytest.mark.soak
-def test_an_example_that_needs_more_does_not_run_yet(name, tmp_path):
-    with pytest.raises(AssertionError, match="cannot import name"):
-        run_example(name, tmp_path, within=TABLE_FOLDER)
+def test_the_example_of_asynchronous_functions_prints_their_rows(tmp_path):
+    lines = run_example("async/async_scalar_function", tmp_path, within=TABLE_FOLDER)
+    rows = [line for line in lines if line.startswith("| +I |")]
+    looked_up = [re.fullmatch(r"\| \+I \| +(\w) \| +db_value_for_(\w) \|", row) for row in rows[:10]]
+    assert [match and match[1] == match[2] for match in looked_up] == [True] * 10
+    assert len([row for row in rows[10:] if re.fullmatch(r"\| \+I \| +(\w) \| +Product \1: \$\d+ \|", row)]) == 10
 
 
 @pytest.mark.slow

@@ -100,6 +100,13 @@ class LookupOutput(Enum):
     ALLOW_UNORDERED = "ALLOW_UNORDERED"
 
 
+class AsyncRetry(Enum):
+    """The treatment of a call of an asynchronous function that fails: none, or another after a pause."""
+
+    NO_RETRY = "NO_RETRY"
+    FIXED_DELAY = "FIXED_DELAY"
+
+
 class NonDeterministicUpdates(Enum):
     """The treatment of rows that change and whose results depend on the time at which they are computed."""
 
@@ -164,6 +171,7 @@ class CompactionStyle(Enum):
 
 __all__ = [
     "AggPhaseStrategy",
+    "AsyncRetry",
     "CheckpointingMode",
     "ClosureCleanerLevel",
     "CompactionStyle",

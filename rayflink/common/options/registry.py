@@ -36,6 +36,7 @@ from .option_types import (
 )
 from .option_values import LOG_LEVELS
 from .option_values import AggPhaseStrategy as AggPhaseStrategy
+from .option_values import AsyncRetry as AsyncRetry
 from .option_values import CatalogStoreKind as CatalogStoreKind
 from .option_values import CheckpointingMode as CheckpointingMode
 from .option_values import ClosureCleanerLevel as ClosureCleanerLevel
@@ -60,6 +61,16 @@ from .sql_options import ALLOW_LATENESS as ALLOW_LATENESS
 from .sql_options import ASYNC_LOOKUP_CAPACITY as ASYNC_LOOKUP_CAPACITY
 from .sql_options import ASYNC_LOOKUP_OUTPUT as ASYNC_LOOKUP_OUTPUT
 from .sql_options import ASYNC_LOOKUP_TIMEOUT as ASYNC_LOOKUP_TIMEOUT
+from .sql_options import ASYNC_SCALAR_ATTEMPTS as ASYNC_SCALAR_ATTEMPTS
+from .sql_options import ASYNC_SCALAR_CALLS as ASYNC_SCALAR_CALLS
+from .sql_options import ASYNC_SCALAR_DELAY as ASYNC_SCALAR_DELAY
+from .sql_options import ASYNC_SCALAR_RETRY as ASYNC_SCALAR_RETRY
+from .sql_options import ASYNC_SCALAR_TIMEOUT as ASYNC_SCALAR_TIMEOUT
+from .sql_options import ASYNC_TABLE_ATTEMPTS as ASYNC_TABLE_ATTEMPTS
+from .sql_options import ASYNC_TABLE_CALLS as ASYNC_TABLE_CALLS
+from .sql_options import ASYNC_TABLE_DELAY as ASYNC_TABLE_DELAY
+from .sql_options import ASYNC_TABLE_RETRY as ASYNC_TABLE_RETRY
+from .sql_options import ASYNC_TABLE_TIMEOUT as ASYNC_TABLE_TIMEOUT
 from .sql_options import BROADCAST_JOIN as BROADCAST_JOIN
 from .sql_options import BUILT_IN_CATALOG as BUILT_IN_CATALOG
 from .sql_options import BUILT_IN_DATABASE as BUILT_IN_DATABASE

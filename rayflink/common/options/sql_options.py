@@ -12,6 +12,7 @@ from .option_declaring import millis as _ms
 from .option_types import BOOLEAN, DURATION, INT, LONG, STRING, enum_type
 from .option_values import (
     AggPhaseStrategy,
+    AsyncRetry,
     CatalogStoreKind,
     LookupOutput,
     NonDeterministicUpdates,
@@ -108,6 +109,28 @@ ASYNC_LOOKUP_TIMEOUT = _option(SQL, "table.exec.async-lookup.timeout", DURATION,
 ASYNC_LOOKUP_OUTPUT = _option(SQL, "table.exec.async-lookup.output-mode", enum_type(LookupOutput), LookupOutput.ORDERED,
                               "Order of the results of lookup joins: as rows came, or as answers come, never across a "
                               "watermark; changes of rows keep their order.")
+ASYNC_SCALAR_CALLS = _option(SQL, "table.exec.async-scalar.max-concurrent-operations", INT, 10,
+                         "Calls of asynchronous scalar functions under way at most, in each subtask.", test=_POSITIVE)
+ASYNC_SCALAR_TIMEOUT = _option(SQL, "table.exec.async-scalar.timeout", DURATION, _ms(180_000),
+                           "Time for a call of an asynchronous scalar function with all its repetitions, after "
+                           "which the job fails.", test=_LONGER_THAN_ZERO)
+ASYNC_SCALAR_RETRY = _option(SQL, "table.exec.async-scalar.retry-strategy", enum_type(AsyncRetry),
+                         AsyncRetry.FIXED_DELAY, "Repetition of a call of an asynchronous scalar function that fails.")
+ASYNC_SCALAR_DELAY = _option(SQL, "table.exec.async-scalar.retry-delay", DURATION, _ms(100),
+                         "Pause before each repetition.", test=_NO_NEGATIVE_TIME)
+ASYNC_SCALAR_ATTEMPTS = _option(SQL, "table.exec.async-scalar.max-attempts", INT, 3,
+                            "Repetitions of a call at most.", test=_NOT_NEGATIVE)
+ASYNC_TABLE_CALLS = _option(SQL, "table.exec.async-table.max-concurrent-operations", INT, 10,
+                         "Calls of asynchronous table functions under way at most, in each subtask.", test=_POSITIVE)
+ASYNC_TABLE_TIMEOUT = _option(SQL, "table.exec.async-table.timeout", DURATION, _ms(180_000),
+                           "Time for a call of an asynchronous table function with all its repetitions, after "
+                           "which the job fails.", test=_LONGER_THAN_ZERO)
+ASYNC_TABLE_RETRY = _option(SQL, "table.exec.async-table.retry-strategy", enum_type(AsyncRetry),
+                         AsyncRetry.FIXED_DELAY, "Repetition of a call of an asynchronous table function that fails.")
+ASYNC_TABLE_DELAY = _option(SQL, "table.exec.async-table.retry-delay", DURATION, _ms(100),
+                         "Pause before each repetition.", test=_NO_NEGATIVE_TIME)
+ASYNC_TABLE_ATTEMPTS = _option(SQL, "table.exec.async-table.max-retries", INT, 3,
+                            "Repetitions of a call at most.", test=_NOT_NEGATIVE)
 NON_DETERMINISTIC_UPDATES = _option(SQL, "table.optimizer.non-deterministic-update.strategy",
                                     enum_type(NonDeterministicUpdates), NonDeterministicUpdates.IGNORE,
                                     "Treatment of lookup joins and functions such as UUID over rows that change: run "

@@ -96,8 +96,12 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             runner.close(self.life_cycle()[1])
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        self._state.update([*self._queue.waiting(), *self._waiting])
+        self._state.update(list(map(self.stored, [*self._queue.waiting(), *self._waiting])))
         return OperatorSnapshot(lists=self._store.snapshot())
+
+    def stored(self, element: Element) -> Element:
+        """Return an element as the snapshot stores it."""
+        return element
 
     # what comes
 
@@ -155,11 +159,22 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             request, answer = runner.answers.popleft()
             if isinstance(answer, Exception):
                 raise self.failure("the event loop", "") from answer
+            answer, ask = self.next_step(answer)
+            if ask is not None:
+                runner.begin(request, ask)
+                continue
             self._queue.complete(request, answer)
             self.check_answer(request)
         ready = self._queue.pop_ready()
         self._begin()
         return self._elements(ready) if ready else ()
+
+    def next_step(self, answer: Any) -> tuple[Any, Callable[[], Coroutine[Any, Any, Any]] | None]:
+        """Return an answer that has arrived as it is stored, and what asks further for its records; None: nothing."""
+        return answer, None
+
+    def note_event(self, event: Element) -> None:
+        """Called before an event is emitted, between the answers to the records before it and behind it."""
 
     def check_answer(self, request: Request) -> None:
         """Called when an answer has arrived; its turn to be emitted may come later.
@@ -180,6 +195,7 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
                 continue
             elements += self.elements_of(answered)
             answered = []
+            self.note_event(entry)
             if isinstance(entry, LatencyMarker):
                 record_latency(self.ctx, entry)
             elements.append(entry)

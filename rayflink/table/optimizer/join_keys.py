@@ -53,6 +53,11 @@ def equalities(join: Join) -> Equalities:
     return Equalities(tuple(pairs), tuple(rest))
 
 
+def is_key(part: Expr, join: Join) -> bool:
+    """Return whether a part of a join's condition, or one behind the join, says that values of its sides are equal."""
+    return _pair(part, join) is not None
+
+
 def _pair(part: Expr, join: Join) -> Pair | None:
     if not isinstance(part, Call) or part.function.name not in ("=", "IS NOT DISTINCT FROM") or not is_movable(part):
         return None
@@ -116,4 +121,4 @@ def _with_keys(side: Relation, own: Sequence[Expr], others: Sequence[Expr]) -> t
     return Project(tuple(schema), side, tuple(exprs)), tuple(numbers)
 
 
-__all__ = ["Equalities", "Pair", "as_before", "equalities", "keyed"]
+__all__ = ["Equalities", "Pair", "as_before", "equalities", "is_key", "keyed"]

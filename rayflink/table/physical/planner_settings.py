@@ -13,6 +13,7 @@ from rayflink.common.options.registry import (
 
 from ..plan.groups import MiniBatch
 from ..plan.logical import Relation, Scan, Sink
+from ..runtime.async_answers import AsyncCallSettings
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class PlannerSettings:
         state_ttl_ms: how long unused state without an end of its own is kept; 0: for ever.
         mini_batch: the rows of a stream that are aggregated together; None: each by itself.
         lookups: how lookup joins ask, where no hint says otherwise.
+        async_scalars: how asynchronous scalar functions are called.
+        async_tables: how asynchronous table functions are called.
         nondeterministic_updates: how a changing row is treated whose result depends on the time.
         keyed_shuffle: before which tables rows are partitioned by their PRIMARY KEY.
     """
@@ -57,6 +60,8 @@ class PlannerSettings:
     state_ttl_ms: int = 0
     mini_batch: MiniBatch | None = None
     lookups: AsyncLookups = AsyncLookups()
+    async_scalars: AsyncCallSettings = AsyncCallSettings()
+    async_tables: AsyncCallSettings = AsyncCallSettings()
     nondeterministic_updates: NonDeterministicUpdates = NonDeterministicUpdates.IGNORE
     keyed_shuffle: SinkKeyedShuffle = SinkKeyedShuffle.AUTO
 

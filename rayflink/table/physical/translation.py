@@ -10,6 +10,7 @@ from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
+from ..plan.async_steps import awaits
 from ..plan.changelog import Change, ChangelogModes
 from ..plan.explain_steps import calc_text
 from ..plan.groups import GroupAggregate
@@ -18,9 +19,11 @@ from ..plan.logical import Filter, Project, Relation, Schema, Sink, length_text
 from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog
 from ..plan.typed import Expr, Session
+from ..runtime.async_calc import AsyncCalcOperator
 from ..runtime.calc import CalcOperator
 from ..runtime.key_columns import columns_key
 from ..types import DataType, DataTypes
+from .async_steps import async_steps
 from .planner_settings import PlannerSettings
 
 if TYPE_CHECKING:
@@ -109,8 +112,15 @@ class Translation:
             schema: the columns of the result.
             plan: the relation that EXPLAIN shows.
         """
+        is_calc = isinstance(plan, (Project, Filter))
+        line, below = calc_text(plan) if is_calc else (plan.explain_line(), plan.inputs[0])
+        if awaits(condition) or any(map(awaits, exprs)):
+            columns = tuple(exprs) or tuple(below.column(index) for index in range(len(below.schema)))
+            steps = async_steps(condition, columns, len(below.schema))
+            settings = self.settings.async_scalars, self.settings.async_tables
+            factory = Factory(AsyncCalcOperator, steps, arrow_schema(schema), self.session, *settings)
+            return stream.add_operator("AsyncCalc", factory).set_description(line)
         factory = Factory(CalcOperator, condition, tuple(exprs), arrow_schema(schema), self.session)
-        line = calc_text(plan)[0] if isinstance(plan, (Project, Filter)) else plan.explain_line()
         return stream.add_operator("Calc", factory).set_description(line)
 
 

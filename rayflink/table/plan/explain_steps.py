@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .async_steps import awaits
 from .groups import GroupAggregate
 from .joins import BroadcastJoin
 from .logical import Filter, Project, Relation, Sort, WindowAggregate, order_text
 from .plan_nodes import node_of
 from .ranks import Deduplicate, Rank
+from .typed import Expr
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,15 @@ def calc_text(plan: Relation) -> tuple[str, Relation]:
         shown = plan.names
     if isinstance(below, Filter):
         where, below = f", where=[{below.condition}]", below.input
-    return f"Calc(select=[{', '.join(shown)}]{where})", below
+    name = "AsyncCalc" if any(map(awaits, _exprs_of(plan))) else "Calc"
+    return f"{name}(select=[{', '.join(shown)}]{where})", below
+
+
+def _exprs_of(plan: Relation) -> tuple[Expr, ...]:
+    """Return the expressions of a projection, a filter, or the one on the other."""
+    below = plan.inputs[0]
+    on_filter = isinstance(plan, Project) and isinstance(below, Filter)
+    return (*plan.exprs_of_rows, *(below.exprs_of_rows if on_filter else ()))
 
 
 def _exchanged(plan: Relation, input_index: int, below: ShownStep) -> ShownStep:

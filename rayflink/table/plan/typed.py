@@ -243,6 +243,7 @@ class Function:
         by_options: returns the type of the result instead of `infer`, if it depends on the call's options.
         gives_rows: whether it is a table function, whose result is an ARRAY of ROW.
         aggregates: whether it is an aggregate function of the user's own; its kernel is then an `AggregateKernel`.
+        is_async: whether its results are awaited, in a step that awaits those of many rows; see `async_steps`.
     """
 
     name: str
@@ -262,6 +263,7 @@ class Function:
     )
     gives_rows: bool = field(default=False, compare=False, repr=False)
     aggregates: bool = field(default=False, compare=False, repr=False)
+    is_async: bool = field(default=False, compare=False, repr=False)
 
     def result(self, args: Sequence[Expr], options: tuple[Any, ...] = ()) -> DataType | str:
         """Return the type of a call's result, or a description of the arguments that are wanted instead."""

@@ -31,6 +31,7 @@ from ..plan.emission import EmitOptions
 from ..plan.groups import MiniBatch
 from ..plan.logical import UNNAMED, Relation, Scan
 from ..plan.typed import Place, Session
+from ..runtime.async_answers import AsyncCallSettings
 from ..table_config import TableConfig
 from . import resolution
 from .time_zones import known_zone, system_zone
@@ -223,6 +224,18 @@ class PlanningContext:
                 get(options.ASYNC_LOOKUP_CAPACITY), get(options.ASYNC_LOOKUP_TIMEOUT).to_millis(),
                 get(options.ASYNC_LOOKUP_OUTPUT) is options.LookupOutput.ALLOW_UNORDERED,
             ),
+            async_scalars=AsyncCallSettings(
+                "table.exec.async-scalar", get(options.ASYNC_SCALAR_CALLS),
+                get(options.ASYNC_SCALAR_TIMEOUT).to_millis(),
+                _retries(get(options.ASYNC_SCALAR_RETRY), get(options.ASYNC_SCALAR_ATTEMPTS)),
+                get(options.ASYNC_SCALAR_DELAY).to_millis(),
+            ),
+            async_tables=AsyncCallSettings(
+                "table.exec.async-table", get(options.ASYNC_TABLE_CALLS),
+                get(options.ASYNC_TABLE_TIMEOUT).to_millis(),
+                _retries(get(options.ASYNC_TABLE_RETRY), get(options.ASYNC_TABLE_ATTEMPTS)),
+                get(options.ASYNC_TABLE_DELAY).to_millis(),
+            ),
             nondeterministic_updates=get(options.NON_DETERMINISTIC_UPDATES),
             keyed_shuffle=get(options.KEYED_SHUFFLE),
         )
@@ -259,6 +272,11 @@ def _catalog_store(configuration: Configuration) -> CatalogStore:
         problem = f"{options.CATALOG_STORE.key} is 'file'"
         raise ConfigError(options.CATALOG_STORE_PATH.key, "no value", "a folder", f"set it, as {problem}")
     return CatalogsInFolder(folder)
+
+
+def _retries(strategy: options.AsyncRetry, attempts: int) -> int:
+    """Return how often a call that fails is repeated."""
+    return attempts if strategy is options.AsyncRetry.FIXED_DELAY else 0
 
 
 def _mini_batch(configuration: Configuration) -> MiniBatch | None:

@@ -21,6 +21,7 @@ from ..environment_settings import ensure_mode
 from ..errors import SqlError
 from ..explain import explained
 from ..explain_detail import ExplainDetail
+from ..optimizer.awaited_calls import awaited_in_calcs
 from ..optimizer.nondeterministic_updates import ensure_deterministic_updates, resolve_lookups
 from ..optimizer.optimizer import optimized
 from ..optimizer.share_scans import share_scans
@@ -65,7 +66,7 @@ class QueryRunner:
         context = self.context
         ensure_mode(context.configuration, context.is_batch)
         session, rules, settings = context.session, context.rule_settings(), context.planner_settings()
-        optimized_plans = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
+        optimized_plans = [awaited_in_calcs(deeply(partial(optimized, plan, session, rules))) for plan in plans]
         if settings.reuse_plans and settings.reuse_sources:
             optimized_plans = share_scans(optimized_plans)
         if context.is_batch:

@@ -79,6 +79,51 @@ class ScalarFunction(UserDefinedFunction):
         """Return the result for a row's values, or for columns."""
 
 
+class AsyncScalarFunction(UserDefinedFunction):
+    """A function of the values of a row whose results are awaited, those of many rows at the same time.
+
+    >>> from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+    >>> from rayflink.table.udf import udf
+    >>> class Price(AsyncScalarFunction):
+    ...     async def open(self, function_context):
+    ...         self.prices = {"ACME": 12, "INIT": 30}
+    ...     async def eval(self, symbol):
+    ...         return self.prices.get(symbol)
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> _ = t_env.get_config().set_string("execution.target", "local")
+    >>> t_env.create_temporary_function("price", udf(Price(), result_type=DataTypes.BIGINT()))
+    >>> list(t_env.execute_sql("SELECT s, price(s) FROM (VALUES ('INIT'), ('ACME')) AS t(s)").collect())
+    [<Row('INIT', 30)>, <Row('ACME', 12)>]
+
+    `open`, `close` and all calls of a subtask run in one event loop; `open` and `close` may be async, too.
+    """
+
+    @abstractmethod
+    async def eval(self, *args: Any) -> Any:
+        """Return the result for a row's values."""
+
+
+class AsyncTableFunction(UserDefinedFunction):
+    """A function that gives rows for the values of a row, which are awaited for many rows at the same time.
+
+    >>> from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+    >>> from rayflink.table.udf import udtf
+    >>> class Letters(AsyncTableFunction):
+    ...     async def eval(self, word):
+    ...         return list(word)
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> _ = t_env.get_config().set_string("execution.target", "local")
+    >>> t_env.create_temporary_function("letters", udtf(Letters(), result_types=[DataTypes.STRING()]))
+    >>> query = "SELECT w, l FROM (VALUES ('ab'), ('c')) AS t(w), LATERAL TABLE(letters(w)) AS f(l)"
+    >>> list(t_env.execute_sql(query).collect())
+    [<Row('ab', 'a')>, <Row('ab', 'b')>, <Row('c', 'c')>]
+    """
+
+    @abstractmethod
+    async def eval(self, *args: Any) -> Any:
+        """Return the rows in a list, or yield them; a row is a tuple, a Row, or, where it has one column, a value."""
+
+
 class TableFunction(UserDefinedFunction):
     """A function that gives rows for the values of a row, or, as a vectorised one, for columns."""
 
@@ -87,4 +132,5 @@ class TableFunction(UserDefinedFunction):
         """Return the rows, yielded or in a list; a row is a tuple, a Row, or, where it has one column, a value."""
 
 
-__all__ = ["FunctionContext", "ScalarFunction", "TableFunction", "UserDefinedFunction"]
+__all__ = ["AsyncScalarFunction", "AsyncTableFunction", "FunctionContext", "ScalarFunction", "TableFunction",
+           "UserDefinedFunction"]  # fmt: skip

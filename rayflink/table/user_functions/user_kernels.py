@@ -15,7 +15,14 @@ from ..conversion.column_values import pandas_value, rows_of_table
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
 from ..types import DataType
-from .function_classes import FunctionContext, ScalarFunction, TableFunction, UserDefinedFunction
+from .function_classes import (
+    AsyncScalarFunction,
+    AsyncTableFunction,
+    FunctionContext,
+    ScalarFunction,
+    TableFunction,
+    UserDefinedFunction,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,9 +33,12 @@ ROW_NUMBER = "row"
 
 
 def body_of(function: Any) -> Callable[..., Any]:
-    """Return the callable: `eval` of a ScalarFunction or TableFunction, else the callable itself."""
-    body: Callable[..., Any] = function.eval if isinstance(function, (ScalarFunction, TableFunction)) else function
+    """Return the callable: `eval` of a function for rows, asynchronous or not, else the callable itself."""
+    body: Callable[..., Any] = function.eval if isinstance(function, _WITH_EVAL) else function
     return body
+
+
+_WITH_EVAL = (ScalarFunction, TableFunction, AsyncScalarFunction, AsyncTableFunction)
 
 
 class UserKernel:
@@ -176,10 +186,20 @@ class RowsKernel(UserKernel):
         return self._by_values(arguments, kind) if self._kind == "general" else self._by_columns(arguments, kind)
 
     def _by_values(self, arguments: Arguments, kind: DataType) -> pyarrow.Array:
+        return self.column_of_rows(self._by_row(arguments, rows_of_call), kind)
+
+    def column_of_rows(self, lists: Sequence[list[Any]], kind: DataType) -> pyarrow.Array:
+        """Return lists of rows as a column.
+
+        Args:
+            kind: of the rows.
+
+        Raises:
+            RowError: a row has more or fewer values, or one of them is of another type.
+        """
         import numpy
         import pyarrow
 
-        lists = self._by_row(arguments, rows_of_call)
         offsets = numpy.zeros(len(lists) + 1, numpy.int32)
         numpy.cumsum([len(part) for part in lists], out=offsets[1:])
         rows = [row for part in lists for row in part]

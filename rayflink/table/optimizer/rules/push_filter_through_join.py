@@ -33,11 +33,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...plan.async_steps import awaits
 from ...plan.joins import Join, JoinKind
 from ...plan.logical import Filter, Relation
 from ...plan.lookup_joins import SnapshotJoin
 from ...plan.typed import Expr
 from ..conditions import always, is_movable, parts_of, reads_only
+from ..join_keys import is_key
 from .push_projection_into_scan import moved
 
 
@@ -48,7 +50,7 @@ def push_filter_through_join(plan: Relation) -> Relation:
 
 def _pushed(relation: Relation) -> Relation:
     if isinstance(relation, Join):
-        return _own(relation)
+        return _awaiting_behind(_own(relation))
     if isinstance(relation, Filter) and isinstance(relation.input, Join):
         return _behind(relation, relation.input)
     return relation
@@ -71,6 +73,21 @@ def _own(join: Join) -> Join:
     return _with(join, left, right, rest) if left or right else join
 
 
+def _awaiting_behind(join: Join) -> Relation:
+    """Return an inner join with the conditions behind it whose functions are awaited: joins await nothing."""
+    parts = parts_of(join.condition)
+    behind = [part for part in parts if _is_awaited_behind(part, join)]
+    if not behind or join.kind is not JoinKind.INNER:
+        return join
+    rest = [part for part in parts if all(part is not other for other in behind)]
+    return Filter(join.schema, replace(join, condition=always(rest)), always(behind))
+
+
+def _is_awaited_behind(part: Expr, join: Join) -> bool:
+    """Return whether a condition awaits a function of both sides; keys are awaited before the join."""
+    return awaits(part) and not is_key(part, join)
+
+
 def _behind(above: Filter, join: Join) -> Relation:
     """Return a condition behind it."""
     left: list[Expr] = []
@@ -83,7 +100,7 @@ def _behind(above: Filter, join: Join) -> Relation:
             left.append(part)
         elif side == 1 and not join.kind.keeps_left and not _has_versions(join):
             right.append(part)
-        elif join.kind is JoinKind.INNER and is_movable(part):
+        elif join.kind is JoinKind.INNER and is_movable(part) and not _is_awaited_behind(part, join):
             both.append(part)
         else:
             rest.append(part)
