@@ -10,6 +10,7 @@ from .errors import ConfigError
 from .execution_mode import ExecutionMode
 from .input_dependency_constraint import InputDependencyConstraint
 from .options import registry as options
+from .restart_strategy import RestartStrategyConfiguration, restart_strategy_of
 
 
 class ExecutionConfig:
@@ -32,6 +33,22 @@ class ExecutionConfig:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
+
+    # restarts
+
+    def set_restart_strategy(self, restart_strategy_configuration: RestartStrategyConfiguration) -> ExecutionConfig:
+        """Set how often and how soon a failed job restarts; of PyFlink 1.20.
+
+        >>> from rayflink.common.restart_strategy import RestartStrategies
+        >>> ExecutionConfig(Configuration()).set_restart_strategy(RestartStrategies.no_restart()).get_restart_strategy()
+        <Restart deactivated.>
+        """
+        restart_strategy_configuration.apply(self._configuration)
+        return self
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """Return how often and how soon a failed job restarts, as the options say."""
+        return restart_strategy_of(self._configuration)
 
     # parallelism
 

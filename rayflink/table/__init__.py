@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from rayflink.table.data_view import DataView as DataView
     from rayflink.table.data_view import ListView as ListView
     from rayflink.table.data_view import MapView as MapView
+    from rayflink.table.dsl.grouped_tables import AggregatedTable as AggregatedTable
+    from rayflink.table.dsl.grouped_tables import FlatAggregateTable as FlatAggregateTable
+    from rayflink.table.dsl.grouped_tables import GroupedTable as GroupedTable
+    from rayflink.table.dsl.grouped_tables import GroupWindowedTable as GroupWindowedTable
+    from rayflink.table.dsl.grouped_tables import OverWindowedTable as OverWindowedTable
+    from rayflink.table.dsl.grouped_tables import WindowGroupedTable as WindowGroupedTable
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
     from rayflink.table.expression import Expression as Expression
-    from rayflink.table.grouped_tables import AggregatedTable as AggregatedTable
-    from rayflink.table.grouped_tables import FlatAggregateTable as FlatAggregateTable
-    from rayflink.table.grouped_tables import GroupedTable as GroupedTable
-    from rayflink.table.grouped_tables import GroupWindowedTable as GroupWindowedTable
-    from rayflink.table.grouped_tables import OverWindowedTable as OverWindowedTable
-    from rayflink.table.grouped_tables import WindowGroupedTable as WindowGroupedTable
     from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.plan.conflicts import InsertConflictStrategy as InsertConflictStrategy
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
@@ -39,10 +39,14 @@ if TYPE_CHECKING:
     from rayflink.table.schema import Schema as Schema
     from rayflink.table.schema import TableDescriptor as TableDescriptor
     from rayflink.table.sinks import CsvTableSink as CsvTableSink
+    from rayflink.table.sinks import TableSink as TableSink
     from rayflink.table.sinks import WriteMode as WriteMode
     from rayflink.table.sources import CsvTableSource as CsvTableSource
+    from rayflink.table.sources import TableSource as TableSource
     from rayflink.table.statement_set import StatementSet as StatementSet
+    from rayflink.table.statements.modules import ModuleEntry as ModuleEntry
     from rayflink.table.table import Table as Table
+    from rayflink.table.table_config import SqlDialect as SqlDialect
     from rayflink.table.table_config import TableConfig as TableConfig
     from rayflink.table.table_environment import StreamTableEnvironment as StreamTableEnvironment
     from rayflink.table.table_environment import TableEnvironment as TableEnvironment
@@ -71,7 +75,7 @@ else:
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",
             "rayflink.table.expression": "Expression",
-            "rayflink.table.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
+            "rayflink.table.dsl.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
             "OverWindowedTable WindowGroupedTable",
             "rayflink.table.plan.conflicts": "InsertConflictStrategy",
             "rayflink.table.resolved_schema": "ResolvedSchema",
@@ -79,11 +83,12 @@ else:
             "rayflink.table.optimizer.planner_config": "PlannerConfig",
             "rayflink.table.runtime.lookups.lookup_function": "LookupFunction LookupRows",
             "rayflink.table.schema": "FormatDescriptor Schema TableDescriptor",
-            "rayflink.table.sinks": "CsvTableSink WriteMode",
-            "rayflink.table.sources": "CsvTableSource",
+            "rayflink.table.sinks": "CsvTableSink TableSink WriteMode",
+            "rayflink.table.sources": "CsvTableSource TableSource",
             "rayflink.table.statement_set": "StatementSet",
             "rayflink.table.table": "Table",
-            "rayflink.table.table_config": "TableConfig",
+            "rayflink.table.statements.modules": "ModuleEntry",
+            "rayflink.table.table_config": "SqlDialect TableConfig",
             "rayflink.table.table_environment": "StreamTableEnvironment TableEnvironment",
             "rayflink.table.table_pipeline": "TablePipeline",
             "rayflink.table.table_result": "TableResult",

@@ -36,6 +36,15 @@ class EnvironmentSettings:
         """Return a builder of settings."""
         return Builder()
 
+    @staticmethod
+    def from_configuration(config: Configuration) -> EnvironmentSettings:
+        """Return settings with the options of a configuration; `with_configuration` of the builder does it now."""
+        return Builder().with_configuration(config).build()
+
+    def to_configuration(self) -> Configuration:
+        """Return the configuration; `get_configuration` does it now."""
+        return self._configuration
+
     def is_streaming_mode(self) -> bool:
         """Return whether queries go on: `execution.runtime-mode` is STREAMING, which is its default.
 

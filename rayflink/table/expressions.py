@@ -22,7 +22,7 @@ __all__ = [
     "CURRENT_RANGE", "CURRENT_ROW", "UNBOUNDED_RANGE", "UNBOUNDED_ROW", "and_", "array", "atan2", "call", "call_sql",
     "coalesce", "col", "concat", "concat_ws", "convert_tz", "current_database", "current_date", "current_time",
     "current_timestamp", "current_watermark", "date_format", "descriptor", "e", "from_unixtime", "if_then_else", "json",
-    "json_array", "json_array_agg", "json_object", "json_object_agg", "json_string", "lit", "local_time",
+    "json_array", "json_array_agg", "json_object", "json_object_agg", "json_string", "lag", "lead", "lit", "local_time",
     "local_timestamp", "log", "map_", "map_from_arrays", "negative", "not_", "null_of", "object_of", "or_", "pi",
     "rand", "rand_integer", "range_", "row", "row_interval", "source_watermark", "temporal_overlaps", "timestamp_diff",
     "to_date", "to_timestamp", "to_timestamp_ltz", "unix_timestamp", "uuid", "with_all_columns", "with_columns",
@@ -332,6 +332,37 @@ def concat_ws(separator: Operand, first: Operand, *others: Operand) -> Expressio
 def uuid() -> Expression[str]:
     """Return a random UUID."""
     return _called("UUID")
+
+
+# other rows
+
+
+def lag(expr: Operand, offset: Operand = 1, default: Operand = None) -> Expression[Any]:
+    """Return a value of an earlier row, of those `over` a window.
+
+    >>> lag(col("price"), 2, 0)
+    LAG(price, 2, 0)
+
+    Args:
+        expr: of that row.
+        offset: how many rows before.
+        default: where there is no such row.
+    """
+    return _called("LAG", expr, offset, *(() if default is None else (default,)))
+
+
+def lead(expr: Operand, offset: Operand = 1, default: Operand = None) -> Expression[Any]:
+    """Return a value of a later row, of those `over` a window, in batch mode.
+
+    >>> lead(col("price"))
+    LEAD(price, 1)
+
+    Args:
+        expr: of that row.
+        offset: how many rows behind.
+        default: where there is no such row.
+    """
+    return _called("LEAD", expr, offset, *(() if default is None else (default,)))
 
 
 # JSON

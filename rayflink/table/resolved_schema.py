@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from .definitions import quoted
 from .types import DataType, DataTypes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "Column",
@@ -40,6 +44,10 @@ class ResolvedExpression:
 
     def as_summary_string(self) -> str:
         """Return it as SQL writes it."""
+        return self.summary
+
+    def as_serializable_string(self) -> str:
+        """Return it as SQL writes it, to be stored."""
         return self.summary
 
     def __str__(self) -> str:
@@ -81,7 +89,7 @@ class Column:
         """
         return MetadataColumn(name, data_type, None, metadata_key, is_virtual)
 
-    def with_comment(self, comment: str | None) -> Column:
+    def with_comment(self, comment: str | None) -> Self:
         """Return the same with another comment."""
         return replace(self, comment=comment)
 
@@ -114,11 +122,11 @@ class Column:
         extras = self.explain_extras()
         return f"{quoted(self.name)} {self.data_type}" + ("" if extras is None else f" {extras}")
 
-    def copy(self, new_type: DataType) -> Column:
+    def copy(self, new_type: DataType) -> Self:
         """Return the column with another type."""
         return replace(self, data_type=new_type)
 
-    def rename(self, new_name: str) -> Column:
+    def rename(self, new_name: str) -> Self:
         """Return the column under another name."""
         return replace(self, name=new_name)
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from .errors import SqlError
+from .schema import TableDescriptor
 from .sources import csv_table
 from .types import DataType
 
@@ -17,7 +18,18 @@ class WriteMode:
     OVERWRITE = 1
 
 
-class CsvTableSink:
+class TableSink:
+    """A sink as an object; `CsvTableSink` is the only kind."""
+
+    descriptor: TableDescriptor
+    """The same as a table of the connector 'filesystem'."""
+
+    def overwrites(self) -> bool:
+        """Return whether files that are there are replaced."""
+        return False
+
+
+class CsvTableSink(TableSink):
     """Rows as CSV files in a folder; each subtask writes files of its own.
 
     >>> from rayflink.table.types import DataTypes
@@ -48,7 +60,6 @@ class CsvTableSink:
         # that of Flink 1.x joins the strings of the values, and quotes none
         options = {"csv.field-delimiter": field_delimiter, "csv.disable-quote-character": "true"}
         self.descriptor = csv_table(path, field_names, field_types, options)
-        """The same as a table of the connector 'filesystem'."""
         self._path, self._mode = path, WriteMode.NO_OVERWRITE if write_mode is None else write_mode
 
     def overwrites(self) -> bool:
@@ -66,4 +77,4 @@ class CsvTableSink:
         return False
 
 
-__all__ = ["CsvTableSink", "WriteMode"]
+__all__ = ["CsvTableSink", "TableSink", "WriteMode"]

@@ -9,7 +9,14 @@ from .schema import Schema, TableDescriptor
 from .types import DataType
 
 
-class CsvTableSource:
+class TableSource:
+    """A source as an object; `CsvTableSource` is the only kind."""
+
+    descriptor: TableDescriptor
+    """The same as a table of the connector 'filesystem'."""
+
+
+class CsvTableSource(TableSource):
     """The rows of a CSV file, or of all files in a folder.
 
     >>> from rayflink.table.types import DataTypes
@@ -76,4 +83,4 @@ def csv_table(
     return builder.schema(Schema.new_builder().from_fields(names, types).build()).build()
 
 
-__all__ = ["CsvTableSource", "csv_table"]
+__all__ = ["CsvTableSource", "TableSource", "csv_table"]

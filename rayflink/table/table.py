@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from .grouped_tables import (
+    from .dsl.grouped_tables import (
         AggregatedTable,
         FlatAggregateTable,
         GroupedTable,
@@ -363,7 +363,7 @@ class Table:
 
     def group_by(self, *fields: Expression[Any]) -> GroupedTable:
         """Return rows of equal values together, for `select` with aggregates."""
-        from .grouped_tables import GroupedTable  # which imports this module
+        from .dsl.grouped_tables import GroupedTable  # which imports this module
 
         return GroupedTable(self, fields)
 
@@ -386,13 +386,13 @@ class Table:
 
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Return rows put into windows, for `group_by` with the window's name."""
-        from .grouped_tables import GroupWindowedTable  # which imports this module
+        from .dsl.grouped_tables import GroupWindowedTable  # which imports this module
 
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
         """Return rows with those around them, for `select` with aggregates over a window's name."""
-        from .grouped_tables import OverWindowedTable  # which imports this module
+        from .dsl.grouped_tables import OverWindowedTable  # which imports this module
 
         return OverWindowedTable(self, over_windows)
 
@@ -458,7 +458,7 @@ class Table:
         Raises:
             SqlError: the sink does not take the rows, or there are files that it is not to overwrite.
         """
-        from .legacy_tables import write_to_sink  # which imports this module
+        from .statements.legacy_tables import write_to_sink  # which imports this module
 
         write_to_sink(self._queries, self._plan, sink)
 

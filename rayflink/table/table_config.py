@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from .optimizer.planner_config import PlannerConfig
 
 
+class SqlDialect:
+    """The dialects of SQL: `TableConfig.set_sql_dialect` takes DEFAULT, and refuses HIVE."""
+
+    DEFAULT = 0
+    HIVE = 1
+
+
 class TableConfig(Configuration):
     """The options by which queries are run; what is set holds for those that are run afterwards.
 
@@ -74,6 +81,20 @@ class TableConfig(Configuration):
         """Rewrite queries that are run afterwards by these rules. See docs/planner-rules.md."""
         self._planner_config = planner_config
 
+    def get_sql_dialect(self) -> int:
+        """Return the dialect of statements, `SqlDialect.DEFAULT`."""
+        return SqlDialect.DEFAULT
+
+    def set_sql_dialect(self, sql_dialect: int) -> None:
+        """Set the dialect of statements.
+
+        Raises:
+            ConfigError: it is not `SqlDialect.DEFAULT`.
+        """
+        if sql_dialect != SqlDialect.DEFAULT:
+            remedy = "statements are Flink's own SQL: write SqlDialect.DEFAULT, or leave the call out"
+            raise ConfigError("table.sql-dialect", str(sql_dialect), "SqlDialect.DEFAULT", remedy)
+
     def get_configuration(self) -> Configuration:
         """Return the same options."""
         return self
@@ -92,4 +113,4 @@ class TableConfig(Configuration):
         return TableConfig()
 
 
-__all__ = ["TableConfig"]
+__all__ = ["SqlDialect", "TableConfig"]

@@ -28,16 +28,17 @@ from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .expression import Expression
 from .expressions import col
-from .legacy_tables import LegacyTables
 from .parsing import statements
 from .parsing.statement_parser import parse_statement
 from .physical.stream_sinks import AsRecord
 from .physical.stream_tables import columns_asked, columns_of, definition_of
 from .plan.changelog import ChangelogMode
-from .plan.logical import Attribute, Scan
+from .plan.logical import ANONYMOUS, Attribute, Scan
 from .runtime.lookups.lookup_function import LookupFunction
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
+from .statements.legacy_tables import LegacyTables
+from .statements.modules import Modules
 from .statements.named_tables import NamedTables, parts_of
 from .statements.planning_context import PlanningContext, anonymous_name, check_table
 from .statements.query_runner import QueryRunner
@@ -56,7 +57,7 @@ ElementSchema: TypeAlias = "DataType | Sequence[str | DataType | RowField | tupl
 """The columns of `from_elements`, as far as the program says them."""
 
 
-class TableEnvironment(NamedTables, RegisteredObjects, LegacyTables):
+class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
     """Holds tables by name and runs queries on them.
 
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
@@ -113,7 +114,7 @@ class TableEnvironment(NamedTables, RegisteredObjects, LegacyTables):
         Raises:
             SqlError: it does not say what it is.
         """
-        path = self._context.anonymous_path("Anonymous_")
+        path = self._context.anonymous_path(ANONYMOUS)
         check_table(path, descriptor.definition)
         return Table(self._queries, self._context.read(path, descriptor.definition))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .catalog.object_names import ObjectIdentifier
 from .explain_detail import ExplainDetail
-from .plan.logical import Sink
+from .plan.logical import ANONYMOUS, Sink
 from .table_result import TableResult
 
 if TYPE_CHECKING:
@@ -21,6 +22,18 @@ class TablePipeline:
     def execute(self) -> TableResult:
         """Run it."""
         return self._queries.run_inserts([self._sink])
+
+    def get_sink_identifier(self) -> ObjectIdentifier | None:
+        """Return the full name of the table that is written; None: it has none, as one of a descriptor.
+
+        >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.execute_sql("CREATE TABLE shown (n INT) WITH ('connector' = 'print')")
+        >>> print(t_env.sql_query("SELECT 1").insert_into("shown").get_sink_identifier())
+        `default_catalog`.`default_database`.`shown`
+        """
+        catalog, database, name = self._sink.path
+        return None if name.startswith(ANONYMOUS) else ObjectIdentifier(catalog, database, name)
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """Explain how it would be run."""

@@ -101,9 +101,9 @@ class TableResult:
             raise TimeoutError(f"the job has not ended within {timeout_ms} ms")
         future.result()
 
-    def collect(self) -> Iterator[Row]:
-        """Return the rows, as they come; an iterator that can be closed."""
-        return iter(self._rows)
+    def collect(self) -> CloseableIterator:
+        """Return the rows, as they come; an iterator that can be closed, also by `with`."""
+        return self._rows if isinstance(self._rows, CloseableIterator) else CloseableIterator(iter(self._rows))
 
     def print(self) -> None:
         """Write the rows to the terminal as Flink's client does.
@@ -158,7 +158,9 @@ class CloseableIterator:
 
     def close(self) -> None:
         """Cancel the job, where it has not ended."""
-        self._rows.close()
+        close = getattr(self._rows, "close", None)
+        if close is not None:
+            close()
 
 
 def done(message: str = "OK") -> TableResult:

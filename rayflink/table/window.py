@@ -178,7 +178,10 @@ class OverWindow:
             kind="ROWS" if by_rows else "RANGE", start=start, start_side=start_side, end=end, end_side=end_side
         )
         partition = [tree_of(expression) for expression in self.partition]
-        return exp.Window(this=call, partition_by=partition, order=exp.Order(expressions=[key]), spec=spec)
+        window = exp.Window(this=call, partition_by=partition, order=exp.Order(expressions=[key]))
+        if self.first is not None or self.last is not None:
+            window.set("spec", spec)  # else the frame that SQL supposes; LAG and the like take none
+        return window
 
 
 def _is_by_rows(bound: Tree) -> bool:

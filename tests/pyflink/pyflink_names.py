@@ -39,6 +39,8 @@ class Name:
         exported: the module's `__all__` holds the name it belongs to, or there is no `__all__`.
         bases: of a class, the names of the classes it is made from, without their modules and type parameters.
         wanted: of a class, the methods it leaves to those who derive from it.
+        returns: of a function, method or property, the annotation of its result.
+        defined_by: of a name that a class inherits, the full name of the class that defines it.
     """
 
     module: str
@@ -49,6 +51,8 @@ class Name:
     exported: bool = True
     bases: tuple[str, ...] = ()
     wanted: frozenset[str] = frozenset()
+    returns: str = ""
+    defined_by: str = ""
 
     @property
     def full(self) -> str:
@@ -82,6 +86,44 @@ def pyflink_names(root: Path) -> list[Name]:
     return found
 
 
+def inherited_names(names: list[Name]) -> list[Name]:
+    """What classes inherit from other classes of PyFlink, as names of the classes that inherit.
+
+    >>> tree = ast.parse("class A:\\n def f(self): ...\\nclass B(A): ...\\nclass C(B):\\n def f(self): ...")
+    >>> [(name.path, name.defined_by) for name in inherited_names(names_of_module("m", tree))]
+    [('B.f', 'm.A')]
+    """
+    classes = {name.full: name for name in names if name.kind == "class"}
+    members: dict[str, dict[str, Name]] = {}
+    for name in names:
+        members.setdefault(name.full.rpartition(".")[0], {})[name.path.rpartition(".")[2]] = name
+    inherited = []
+    for full, cls in classes.items():
+        own = dict(members.get(full, {}))
+        above = _classes_above(cls, classes)
+        while above:
+            base = above.pop(0)
+            for last, member in members.get(base.full, {}).items():
+                if last not in own and member.kind != "class":
+                    own[last] = member
+                    path = f"{cls.path}.{last}"
+                    inherited.append(replace(member, module=cls.module, path=path, defined_by=base.full))
+            above = [*_classes_above(base, classes), *above]
+    return inherited
+
+
+def _classes_above(cls: Name, classes: dict[str, Name]) -> list[Name]:
+    """The bases of a class that are PyFlink's: of its own class body or module, else the only one of that name."""
+    within = cls.path.rpartition(".")[0]
+    above = []
+    for base in cls.bases:
+        near = [f"{cls.module}.{within}.{base}" if within else f"{cls.module}.{base}", f"{cls.module}.{base}"]
+        there = [classes[full] for full in near if full in classes and full != cls.full]
+        there = there or [other for full, other in classes.items() if other.path == base and full != cls.full]
+        above += there[:1]
+    return above
+
+
 def names_of_module(module: str, tree: ast.Module, is_package: bool = False) -> list[Name]:
     """The public names that a module defines, or passes on."""
     listed = _listed(tree)
@@ -111,7 +153,8 @@ def _names_of_statement(module: str, node: ast.stmt, within: str, of_enum: bool)
             kind = kinds[0] if kinds else "method" if within else "function"
             taken = _parameters(node.args, bound=bool(within) and kind != "staticmethod")
             overridden = bool(marks & {"abstractmethod", "abstractproperty"})
-            yield Name(module, within + node.name, kind, None if kind == "property" else taken, overridden)
+            parameters, returns = None if kind == "property" else taken, _text(node.returns)
+            yield Name(module, within + node.name, kind, parameters, overridden, returns=returns)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)) and not _is_type_variable(node.value):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             if isinstance(target, ast.Name) and _is_public(target.id):
@@ -130,7 +173,7 @@ def _names_of_class(module: str, node: ast.ClassDef, within: str) -> Iterator[Na
     subscripted = ("Generic",) if any(isinstance(base, ast.Subscript) for base in node.bases) else ()
     yield Name(module, path, "class", taken, bases=(*bases, *subscripted), wanted=wanted)
     yield from held
-    for attribute in sorted(attributes_set(constructor)):
+    for attribute in sorted(attributes_set(node)):
         if all(name.path != f"{path}.{attribute}" for name in held):
             yield Name(module, f"{path}.{attribute}", "attribute")
 
@@ -152,8 +195,16 @@ def attributes_set(function: ast.AST | None) -> set[str]:
     """The public `x` of every `self.x = ...` in a function or class."""
     if function is None:
         return set()
-    stored = (n for n in ast.walk(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    stored = (n for n in _nodes_within(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
     return {n.attr for n in stored if isinstance(n.value, ast.Name) and n.value.id == "self" and _is_public(n.attr)}
+
+
+def _nodes_within(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below a node but those of classes within it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.ClassDef):
+            yield child
+            yield from _nodes_within(child)
 
 
 def _installed(tree: ast.Module) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 PyFlink's side is read as syntax trees from its wheel, which is downloaded and unzipped, never installed or run.
 rayflink's side is imported. The rule: what a program may name in PyFlink it may name here, a call that PyFlink takes is
-taken, by place and by name, with the same defaults and with values of the types that PyFlink annotates
-(`pyflink_types.py`), and a class that a program derives from can be derived from in the same way.
+taken, by place and by name, with the same defaults and with values of the types that PyFlink annotates, and returns
+what it says (`pyflink_types.py`); objects have the attributes, properties and methods that they have there, also those
+that their class inherits; and a class that a program derives from can be derived from in the same way.
 What is not so stands in `golden/pyflink_differences.txt`, each line with its reason; "java-only" and "internal" stay.
 
 `python -m tests.pyflink.test_pyflink_names DIRECTORY`, with the directory of an unzipped wheel, prints what differs.
@@ -19,9 +20,11 @@ import inspect
 import os
 import sys
 import textwrap
+import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -31,8 +34,16 @@ from typing import Any
 import pytest
 
 from tests.pyflink import pyflink_types
-from tests.pyflink.pyflink_names import ENUMS, Name, Parameter, attributes_set, names_of_module, pyflink_names
-from tests.pyflink.pyflink_types import not_taken
+from tests.pyflink.pyflink_names import (
+    ENUMS,
+    Name,
+    Parameter,
+    attributes_set,
+    inherited_names,
+    names_of_module,
+    pyflink_names,
+)
+from tests.pyflink.pyflink_types import Lookup, not_returned, not_taken, types_of
 from tests.pyflink.pyflink_wheels import VERSIONS, unzipped_wheel
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pyflink_differences.txt"
@@ -46,6 +57,11 @@ class Finding:
     name: Name
     status: str
     detail: str = ""
+
+    @property
+    def is_class_alone(self) -> bool:
+        """Whether nothing is wrong with what inherits from it: it is there, or is a class that differs by itself."""
+        return self.status == "present" or (self.name.kind == "class" and "is no " not in self.detail)
 
 
 # rayflink's side
@@ -62,6 +78,7 @@ def compared(names: Sequence[Name], homes: Homes, package: str = "rayflink") -> 
     """
     found: list[Finding] = []
     missing: set[str] = set()
+    lookup = _lookup(names, homes, package)
     for name in names:
         if not _has_module(f"{package}.{name.module}") and name.module not in missing:
             missing.add(name.module)
@@ -71,11 +88,34 @@ def compared(names: Sequence[Name], homes: Homes, package: str = "rayflink") -> 
             missing.add(name.full)
             continue
         owner = _owner(name, homes, package)
-        finding = Finding(name, "missing") if owner is None else compare_value(name, owner, last)
+        finding = Finding(name, "missing") if owner is None else compare_value(name, owner, last, lookup)
         if finding.status == "missing":
             missing.add(name.full)
         found.append(finding)
+    wrong = {finding.name.full for finding in found if finding.status == "missing" or not finding.is_class_alone}
+    for name in inherited_names(list(names)):
+        last = name.path.rpartition(".")[2]
+        if wrong & {name.full.rpartition(".")[0], name.defined_by, f"{name.defined_by}.{last}"}:
+            continue
+        owner = None if name.takes_java else _owner(name, homes, package)
+        if owner is not None and (finding := compare_value(name, owner, last, lookup)).status != "present":
+            found.append(replace(finding, detail=f"{finding.detail} (defined by {name.defined_by})".strip()))
     return found
+
+
+def _lookup(names: Sequence[Name], homes: Homes, package: str) -> Lookup:
+    by_name: dict[str, list[Name]] = {}
+    for name in names:
+        if name.kind == "class":
+            by_name.setdefault(name.path.rpartition(".")[2], []).append(name)
+
+    @cache
+    def classes(word: str) -> tuple[type, ...]:
+        owners = [(_owner(name, homes, package), name) for name in by_name.get(word, ())]
+        values = [getattr(owner, word) for owner, _ in owners if owner is not None and _has(owner, word)]
+        return tuple(value for value in values if inspect.isclass(value))
+
+    return classes
 
 
 def homes_of(names: Sequence[Name]) -> dict[str, list[str]]:
@@ -110,7 +150,11 @@ def _owner(name: Name, homes: Homes, package: str) -> Any:
     return None
 
 
-def compare_value(name: Name, owner: Any, last: str) -> Finding:
+def _nothing(name: str) -> Sequence[type]:
+    return ()
+
+
+def compare_value(name: Name, owner: Any, last: str, lookup: Lookup = _nothing) -> Finding:
     """How a name fares as attribute `last` of `owner`, a class or module."""
     value = getattr(owner, last) if _has(owner, last) else ABSENT
     if value is ABSENT:
@@ -120,11 +164,15 @@ def compare_value(name: Name, owner: Any, last: str) -> Finding:
     problem = _class_problem(name, value) if name.kind == "class" else ""
     if name.kind == "property" and callable(value):
         return Finding(name, "differs", "a property there, a method here")
+    if name.kind == "attribute" and inspect.isfunction(value):
+        return Finding(name, "differs", "an attribute there, a method here")
+    if name.kind == "property" and isinstance(getter := getattr(value, "fget", None), types.FunctionType):
+        problem = _wrong_result(name, getter, lookup)
     if name.parameters is None or (name.kind == "class" and name.takes_java):
         return Finding(name, "differs", problem) if problem else Finding(name, "present")
     if not callable(value):
         return Finding(name, "differs", "a method there, not callable here")
-    problem = "; ".join(filter(None, (problem, _problem(name, owner, last, value))))
+    problem = "; ".join(filter(None, (problem, _problem(name, owner, last, value, lookup))))
     return Finding(name, "differs", problem) if problem else Finding(name, "present")
 
 
@@ -145,7 +193,14 @@ def _class_problem(name: Name, value: Any) -> str:
     return "; ".join(problems)
 
 
-def _problem(name: Name, owner: Any, last: str, value: Any) -> str:
+def _wrong_result(name: Name, function: Any, lookup: Lookup) -> str:
+    """Why what a function returns is not what PyFlink says; "" where it is."""
+    annotation = getattr(function, "__annotations__", {}).get("return", inspect.Parameter.empty)
+    others = not_returned(name.returns, types_of(annotation, function), lookup)
+    return f"returns {annotation}, and there {name.returns}" if others else ""
+
+
+def _problem(name: Name, owner: Any, last: str, value: Any, lookup: Lookup) -> str:
     """Why a call that PyFlink takes would not be taken; "" where it is."""
     assert name.parameters is not None
     static = inspect.getattr_static(owner, last)
@@ -157,13 +212,25 @@ def _problem(name: Name, owner: Any, last: str, value: Any) -> str:
         return "has no signature that can be read"
     if name.kind == "method" and not isinstance(static, (staticmethod, classmethod)):
         taken = taken[1:]
-    problems = list(_mismatches(name.parameters, taken, names_matter=not name.overridden))
+    function = inspect.unwrap(getattr(value, "__func__", value))
+    if inspect.isclass(value):
+        function = value.__init__
+    kinds = {p.name: types_of(p.annotation, function) for p in taken}
+    problems = list(_mismatches(name.parameters, taken, not name.overridden, kinds, lookup))
+    if name.kind != "class" and (wrong := _wrong_result(name, function, lookup)):
+        problems.append(wrong)
     there = ", ".join(map(str, name.parameters))
     here = ", ".join(str(p.replace(annotation=inspect.Parameter.empty)) for p in taken)
     return f"{'; '.join(problems)}: ({there}) there, ({here}) here" if problems else ""
 
 
-def _mismatches(wanted: Sequence[Parameter], have: Sequence[inspect.Parameter], names_matter: bool) -> Iterator[str]:
+def _mismatches(
+    wanted: Sequence[Parameter],
+    have: Sequence[inspect.Parameter],
+    names_matter: bool,
+    types_here: Mapping[str, set[Any]],
+    lookup: Lookup,
+) -> Iterator[str]:
     by_place = [p for p in have if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = {p.name: p for p in have if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     any_place = any(p.kind == p.VAR_POSITIONAL for p in have)
@@ -184,11 +251,13 @@ def _mismatches(wanted: Sequence[Parameter], have: Sequence[inspect.Parameter], 
         used.add(at.name)
         if at.name != parameter.name and names_matter and not any_name:
             yield f"{parameter.name} is called {at.name}"
+        elif at.kind == at.POSITIONAL_ONLY and names_matter and not any_name:
+            yield f"{parameter.name} is taken by place alone"
         if parameter.default and at.default is at.empty:
             yield f"{parameter.name} has no default"
         elif parameter.default and _is_other_literal(parameter.default, at.default):
             yield f"{parameter.name} is {at.default!r} by default, not {parameter.default}"
-        for kind in not_taken(parameter.type, at.annotation) if names_matter else ():
+        for kind in not_taken(parameter.type, types_here[at.name], lookup) if names_matter else ():
             yield f"{parameter.name} is {at.annotation}, and not {kind}"
     for extra in have:
         if extra.name not in used and extra.default is extra.empty and extra.kind not in (2, 4):
@@ -199,7 +268,7 @@ def _is_other_literal(text: str, default: Any) -> bool:
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return False
+        return isinstance(default, Enum) and text.rpartition(".")[2] != default.name
     if value is None or default is None:
         return value is not default
     return isinstance(default, (str, int, float, bool)) and value != default
@@ -213,7 +282,7 @@ def _instance_attributes(owner: Any) -> set[str]:
     for cls in owner.__mro__[:-1]:
         names |= {*vars(cls).get("__annotations__", ()), *vars(cls).get("__slots__", ())}
         try:
-            names |= attributes_set(ast.parse(textwrap.dedent(inspect.getsource(cls))))
+            names |= attributes_set(ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0])
         except (OSError, TypeError):
             continue  # a class without source bears what it declares
     return names
@@ -334,6 +403,8 @@ def _annotated(parameters):
         (_annotated("size: str, offset: int = 0"), "size is str, and not int"),
         (_annotated("size: float | None, offset: int = 0"), ""),
         (lambda size, offset=0, *, zone: 0, "zone is wanted"),
+        (lambda size, /, offset=0: 0, "size is taken by place alone"),
+        (lambda size, *, offset=0: 0, "offset is not taken"),
     ],
 )
 def test_a_call_that_pyflink_takes_must_be_taken(here, problem):
@@ -344,6 +415,29 @@ def test_a_call_that_pyflink_takes_must_be_taken(here, problem):
 
 def test_annotations_are_compared_as_their_examples_say():
     assert doctest.testmod(pyflink_types).failed == 0
+
+
+def test_what_a_class_inherits_and_its_objects_bear_is_compared():
+    there = "class Base:\n def width(self) -> int: ...\n def grow(self): ...\nclass Thing(Base):\n" \
+        " def __init__(self):\n  self.size = 1\n"  # fmt: skip
+    names = names_of_module("m", ast.parse(there))
+
+    class Thing:
+        def width(self) -> str:
+            return ""
+
+        def size(self) -> int:
+            return 1
+
+    def problem(path):
+        name = next(name for name in (*inherited_names(names), *names) if name.path == path)
+        finding = compare_value(name, Thing, path.rpartition(".")[2])
+        return finding.detail.partition(":")[0] or finding.status
+
+    assert {path: problem(path) for path in ("Thing.width", "Thing.grow", "Thing.size")} == {
+        "Thing.width": "returns str, and there int", "Thing.grow": "missing",
+        "Thing.size": "an attribute there, a method here",
+    }  # fmt: skip
 
 
 DERIVED = """

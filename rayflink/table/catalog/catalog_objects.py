@@ -118,6 +118,19 @@ class CatalogBaseTable:
             return Schema(self.definition.types)
         return Schema(self.definition.columns, self.definition.watermark, self.definition.primary_key)
 
+    def get_schema(self) -> TableSchema:
+        """Return the names and types of the columns; `get_unresolved_schema` does it now, also for computed ones.
+
+        Raises:
+            InvalidTypesError: a column is computed, so that its type is not known here.
+        """
+        builder = TableSchema.builder()
+        for column in self.get_unresolved_schema().columns:
+            if column.type is None:
+                raise InvalidTypesError(f"column {column.name!r} is computed", "use get_unresolved_schema()")
+            builder.field(column.name, column.type)
+        return builder.build()
+
     def get_partition_keys(self) -> list[str]:
         """Return the names of the columns of PARTITIONED BY."""
         return [] if isinstance(self.definition, ViewDefinition) else list(self.definition.partition_keys)
@@ -184,6 +197,10 @@ class CatalogFunction:
     def get_options(self) -> dict[str, str]:
         """Return the options."""
         return dict(self._options)
+
+    def is_generic(self) -> bool:
+        """Return whether it is no function of Hive; none is."""
+        return True
 
     def copy(self) -> CatalogFunction:
         """Return a copy."""

@@ -124,6 +124,8 @@ class Attribute:
 
 
 Schema = tuple[Attribute, ...]
+ANONYMOUS = "Anonymous_"
+"""Prefix of the names of tables that a descriptor says."""
 UNNAMED = "Unregistered_"
 """Prefix of the names of tables that the program did not name."""
 

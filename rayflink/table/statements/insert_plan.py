@@ -14,7 +14,7 @@ from ..definitions import ColumnDefinition, Path, TableDefinition
 from ..errors import SqlError, nearest
 from ..parsing.statements import Tree
 from ..plan.conflicts import OnConflict
-from ..plan.logical import Relation, Schema, Sink
+from ..plan.logical import ANONYMOUS, Relation, Schema, Sink
 from ..plan.type_rules import widens
 from ..plan.typed import Column, Evaluation, Expr, Literal, Session
 from . import resolution
@@ -66,7 +66,7 @@ def insert_into(
     if isinstance(target, str):
         insertion = Insertion(parts_of(target), plan, overwrites=overwrites, on_conflict=on_conflict)
         return plan_insert(context, insertion)
-    path = context.anonymous_path("Anonymous_")
+    path = context.anonymous_path(ANONYMOUS)
     check_table(path, target.definition)
     insertion = Insertion(path, plan, overwrites=overwrites, on_conflict=on_conflict)
     return plan_rows(context, path, target.definition, insertion)

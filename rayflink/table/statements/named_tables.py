@@ -43,6 +43,10 @@ class NamedTables:
         """Return names of the tables and views of the current database."""
         return self._context.catalogs.names()
 
+    def list_materialized_tables(self) -> list[str]:
+        """Return no names: tables that a query refreshes by itself are not supported, so that there is none."""
+        return []
+
     def list_views(self) -> list[str]:
         """Return names of the views of the current database."""
         return self._context.catalogs.names(is_wanted=lambda definition: isinstance(definition, ViewDefinition))

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from .dsl import aggregating, count_windows
-from .dsl.expression_text import column_tree, to_expression, tree_of
-from .errors import SqlError
-from .expression import Expression
-from .parsing.program_nodes import OverWindow as OverCall
-from .parsing.program_nodes import WindowPart
-from .parsing.statements import Tree
-from .table import Table, functions_of, plan_of, select_from, select_list, with_plan, with_program_line
+from ..errors import SqlError
+from ..expression import Expression
+from ..parsing.program_nodes import OverWindow as OverCall
+from ..parsing.program_nodes import WindowPart
+from ..parsing.statements import Tree
+from ..table import Table, functions_of, plan_of, select_from, select_list, with_plan, with_program_line
+from . import aggregating, count_windows
+from .expression_text import column_tree, to_expression, tree_of
 
 if TYPE_CHECKING:
-    from .udf import UserAggregate
-    from .window import GroupWindow, OverWindow
+    from ..udf import UserAggregate
+    from ..window import GroupWindow, OverWindow
 
 
 class GroupedTable:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from .errors import SqlError
-from .sinks import CsvTableSink
-from .sources import CsvTableSource
-from .statements.insert_plan import insert_into
-from .statements.named_tables import parts_of
-from .table import Table, plan_of
+from ..errors import SqlError
+from ..sinks import CsvTableSink, TableSink
+from ..sources import TableSource
+from ..table import Table, plan_of
+from .insert_plan import insert_into
+from .named_tables import parts_of
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment
 
-    from .plan.logical import Relation
-    from .statements.query_runner import QueryRunner
-    from .table_environment import StreamTableEnvironment, TableEnvironment
+    from ..plan.logical import Relation
+    from ..table_environment import StreamTableEnvironment, TableEnvironment
+    from .query_runner import QueryRunner
 
 
 class LegacyTables:
     """Methods that Flink 2 removed: tables from source and sink objects, and jobs by `execute()`."""
 
     _queries: QueryRunner
-    _sinks: dict[tuple[str, str, str], CsvTableSink]
+    _sinks: dict[tuple[str, str, str], TableSink]
 
     @staticmethod
     def get_table_environment(stream_execution_environment: StreamExecutionEnvironment) -> StreamTableEnvironment:
         """Return an environment for a stream program; `StreamTableEnvironment.create` does it now."""
-        from .table_environment import StreamTableEnvironment  # which imports this module
+        from ..table_environment import StreamTableEnvironment  # which imports this module
 
         return StreamTableEnvironment.create(stream_execution_environment)
 
@@ -41,7 +41,15 @@ class LegacyTables:
         quoted = ".".join(f"`{name.replace('`', '``')}`" for name in table_path)
         return self._self().from_path(quoted)
 
-    def register_table_source(self, name: str, table_source: CsvTableSource) -> None:
+    def register_function(self, name: str, function: object) -> None:
+        """Make a function known to queries; `create_temporary_system_function` does it now.
+
+        Raises:
+            InvalidTypesError: its result has no type.
+        """
+        self._self().create_temporary_system_function(name, function)
+
+    def register_table_source(self, name: str, table_source: TableSource) -> None:
         """Name a source as a temporary table; `create_temporary_table` with a descriptor does it now.
 
         Raises:
@@ -49,11 +57,11 @@ class LegacyTables:
         """
         self._self().create_temporary_table(name, table_source.descriptor)
 
-    def from_table_source(self, table_source: CsvTableSource) -> Table:
+    def from_table_source(self, table_source: TableSource) -> Table:
         """Return the table of a source, without a name."""
         return self._self().from_descriptor(table_source.descriptor)
 
-    def register_table_sink(self, name: str, table_sink: CsvTableSink) -> None:
+    def register_table_sink(self, name: str, table_sink: TableSink) -> None:
         """Name a sink as a temporary table, which INSERT INTO and `insert_into` write.
 
         Raises:
