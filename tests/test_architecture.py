@@ -48,7 +48,7 @@ ROOMS = {
     "rayflink.cep": "nfa runtime",
     "rayflink.table": (
         "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
-        "physical statements"
+        "physical statements descriptors"
     ),
     "rayflink.table.runtime": "aggregates keyed_state windows joins ranks groups upserts matching lookups over",
     "rayflink.table.functions": "casts times",

@@ -128,7 +128,7 @@ class InvalidFunction(PlanError, TypeError):
     """A step of the program was passed a function that cannot be called as the step calls it."""
 
 
-class InvalidTypesError(RayflinkError):
+class InvalidTypesError(RayflinkError, TypeError):
     """A declared type is not one, or cannot be made of what was given."""
 
     def __init__(self, problem: str, remedy: str, line: str = "") -> None:

@@ -25,7 +25,7 @@ from .dsl.units import (
     TimePointUnit,
 )
 from .parsing.dialect import NamedArgument
-from .parsing.program_nodes import MoreNames
+from .parsing.program_nodes import MoreNames, sum_tree
 from .types import DataType
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ class Expression(Numbers[T], Strings[T], Times[T], Collections[T], Json[T], Aggr
         return to_expression(self._tree)
 
     def __add__(self, other: Operand) -> Expression[Any]:
-        return to_expression(exp.Add(this=self._tree, expression=tree_of(other)))
+        return to_expression(sum_tree(self._tree, tree_of(other)))
 
     def __radd__(self, other: Operand) -> Expression[Any]:
-        return to_expression(exp.Add(this=tree_of(other), expression=self._tree))
+        return to_expression(sum_tree(tree_of(other), self._tree))
 
     def __sub__(self, other: Operand) -> Expression[Any]:
         return to_expression(exp.Sub(this=self._tree, expression=tree_of(other)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.configuration import Configuration
@@ -70,6 +71,23 @@ class TableConfig(Configuration):
             remedy = "give it as in Europe/Berlin or UTC"
             raise ConfigError(options.LOCAL_TIME_ZONE.key, timezone_id, "a time zone", remedy) from error
         self.set_string(options.LOCAL_TIME_ZONE.key, timezone_id)
+
+    def get_idle_state_retention(self) -> timedelta:
+        """Return how long unused state of a query is retained, the option `table.exec.state.ttl`; 0: for ever."""
+        return super().get(options.STATE_TTL).to_timedelta()
+
+    def set_idle_state_retention(self, duration: timedelta) -> None:
+        """Set how long unused state of a query is retained, the option `table.exec.state.ttl`; 0: for ever.
+
+        Raises:
+            ConfigError: it is negative.
+
+        >>> config = TableConfig()
+        >>> config.set_idle_state_retention(timedelta(days=1))
+        >>> config.get("table.exec.state.ttl"), config.get_idle_state_retention()
+        ('1 d', datetime.timedelta(days=1))
+        """
+        super().set(options.STATE_TTL, duration)
 
     def get_planner_config(self) -> PlannerConfig:
         """Return the rules by which queries are rewritten before they are run."""

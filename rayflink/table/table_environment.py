@@ -184,11 +184,11 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
 
         >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
         >>> print(t_env.from_elements([("ann", {"tea": 2}), ("bob", {})], ["name"]).get_schema().to_row_data_type())
-        ROW<`name` STRING, `_2` MAP<STRING NOT NULL, BIGINT>>
+        ROW<`name` STRING, `_2` MAP<STRING NOT NULL, BIGINT>> NOT NULL
 
         Args:
             elements: tuples, lists, Rows, dicts, named tuples or objects with attributes, of values; tuples also of
-                expressions. Others are rows of one column.
+                expressions, as well as `row(...)`. Others are rows of one column.
             schema: a `DataTypes.ROW`, names of the columns, their types, or a text such as "ROW<id BIGINT>"; None: the
                 names that the rows have, else `_1`, `_2` and so on. Types that it does not say are those of the values.
             verify_schema: a value of another class than its type takes is an error, also a string that is too long;
@@ -207,7 +207,7 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
 
     def _of_expressions(self, rows: list[UserRecord], schema: ElementSchema) -> Table:
         """Return the rows of VALUES."""
-        trees = [exp.Tuple(expressions=[tree_of(value) for value in _listed(row)]) for row in rows]
+        trees = [exp.Tuple(expressions=_trees(row)) for row in rows]
         plan = self._context.bind(exp.Values(expressions=trees), "")
         table = Table(self._queries, plan)
         if isinstance(schema, (DataType, str)):
@@ -486,6 +486,14 @@ class StreamTableEnvironment(TableEnvironment):
         if is_flagged:
             keep_parallelism(records, StreamBuilder(stream))
         return records
+
+
+def _trees(row: UserRecord) -> list[exp.Expression]:
+    """Return the trees of a row's values; `row(...)` is one of its arguments."""
+    if isinstance(row, Expression) and isinstance(tree := tree_of(row), exp.Anonymous) and tree.name == "ROW":
+        fields: list[exp.Expression] = tree.expressions
+        return fields
+    return [tree_of(value) for value in _listed(row)]
 
 
 def _listed(row: Any) -> Iterable[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rayflink.common.records.arrow_values import shaped
 from rayflink.common.types import Row
 
 from .conversion.row_format import SHORT_KINDS, SqlFormat
@@ -130,21 +131,29 @@ class TableResult:
 
 
 class CloseableIterator:
-    """Rows without the names of their fields; drawn once, and can be closed.
+    """Rows without the names of their fields, at any depth; drawn once, and can be closed.
 
     Args:
         rows: of the job.
+        schema: their columns.
     """
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, schema: Sequence[Attribute] = ()) -> None:
         self._rows = rows
+        shapes = [(index, _unnamed_of(column.type)) for index, column in enumerate(schema)]
+        self._nested = [(index, shape) for index, shape in shapes if shape is not None]
 
     def __iter__(self) -> CloseableIterator:
         return self
 
     def __next__(self) -> Row:
         row = next(self._rows)
-        return Row.of_kind(row.get_row_kind(), *row._values)
+        if not self._nested:
+            return Row.of_kind(row.get_row_kind(), *row._values)
+        values = list(row._values)
+        for index, shape in self._nested:
+            values[index] = shaped(shape, values[index])
+        return Row.of_kind(row.get_row_kind(), *values)
 
     def next(self) -> Row:
         """Return the next row; raises StopIteration behind the last."""
@@ -161,6 +170,22 @@ class CloseableIterator:
         close = getattr(self._rows, "close", None)
         if close is not None:
             close()
+
+
+def _unnamed_of(kind: DataType) -> Callable[[Any], Any] | None:
+    """Return the function that takes the names from the rows within a value; None: there are none."""
+    if kind.root is Root.ROW:
+        fields = [_unnamed_of(field.type) for field in kind.fields]
+        return lambda row: Row(*(shaped(shape, value) for shape, value in zip(fields, row, strict=True)))
+    if kind.root is Root.ARRAY:
+        element = _unnamed_of(kind.items[0])
+        return None if element is None else lambda values: [shaped(element, value) for value in values]
+    if kind.root is Root.MAP:
+        key, item = map(_unnamed_of, kind.items)
+        if key is None and item is None:
+            return None
+        return lambda pairs: {shaped(key, name): shaped(item, value) for name, value in pairs.items()}
+    return None
 
 
 def done(message: str = "OK") -> TableResult:

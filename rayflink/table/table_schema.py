@@ -13,6 +13,7 @@ class TableSchema:
     >>> TableSchema(["id"], [DataTypes.BIGINT()])
     root
      |-- id: BIGINT
+    <BLANKLINE>
 
     Raises:
         ValueError: there are more names than types, or fewer.
@@ -34,7 +35,13 @@ class TableSchema:
         return list(self._types)
 
     def get_field_data_type(self, field: int | str) -> DataType | None:
-        """Type of a column by its number from 0 or its name; None: there is none."""
+        """Return the type of a column by its number from 0 or its name; None: there is none.
+
+        Raises:
+            TypeError: it is neither.
+        """
+        if not isinstance(field, (int, str)):
+            raise TypeError(f"a column is a number or a name, found {field!r}; give get_field_data_type(0), say")
         index = field if isinstance(field, int) else self._names.index(field) if field in self._names else -1
         return self._types[index] if 0 <= index < len(self._types) else None
 
@@ -51,12 +58,13 @@ class TableSchema:
         return self._names[field_index] if 0 <= field_index < len(self._names) else None
 
     def to_row_data_type(self) -> DataType:
-        """Return the columns as the fields of a ROW."""
-        return DataTypes.ROW([DataTypes.FIELD(*pair) for pair in zip(self._names, self._types, strict=True)])
+        """Return the columns as the fields of a ROW, which is not null."""
+        fields = [DataTypes.FIELD(*pair) for pair in zip(self._names, self._types, strict=True)]
+        return DataTypes.ROW(fields, nullable=False)
 
     def __repr__(self) -> str:
         pairs = zip(self._names, self._types, strict=True)
-        return "\n".join(["root", *(f" |-- {name}: {kind}" for name, kind in pairs)])
+        return "\n".join(["root", *(f" |-- {name}: {kind}" for name, kind in pairs), ""])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TableSchema) and (self._names, self._types) == (other._names, other._types)

@@ -93,6 +93,7 @@ n, x, w, b, ts, d, a, words, m, r = (col(name) for name in ("n", "x", "w", "b", 
 NULL, EMPTY_ERROR = JsonValueOnEmptyOrError.NULL, JsonValueOnEmptyOrError
 
 SAME = [
+    (w + "x", "w || 'x'"), ("x" + w, "'x' || w"), (n + w, "CAST(n AS STRING) || w"),
     (n + 1, "n + 1"),
     (1 + n, "1 + n"),
     (n - 1, "n - 1"),
@@ -430,7 +431,7 @@ def test_choices_of_columns_are_arguments_too(table):
     [
         (lambda t: t.select(col("nn")), r"there is no column 'nn' \(did you mean n\?\)"),
         (lambda t: t.select(call("UPER", w)), r"there is no function UPER \(did you mean UPPER\?\)"),
-        (lambda t: t.select(n + w), r"\+ does not take \(INT, STRING\)"),
+        (lambda t: t.select(n - w), r"- does not take \(INT, STRING\)"),
         (lambda t: t.where(n), "the condition of WHERE is of type INT, not BOOLEAN"),
         (lambda t: t.where(n.sum > 1), "WHERE has an aggregate"),
         (lambda t: t.select(r.get("z")), "has no field 'z'"),

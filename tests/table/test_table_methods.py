@@ -22,6 +22,7 @@ from rayflink.table import (
     TableDescriptor,
     TableEnvironment,
     TableSchema,
+    expressions,
 )
 from rayflink.table.expressions import CURRENT_RANGE, call, col, lit, row_interval
 from rayflink.table.udf import udf, udtf
@@ -326,6 +327,8 @@ def test_rows_of_expressions_are_a_table():
     found = t_env.from_elements([(lit(1), call("UPPER", "a")), (2, lit("b"))], ["n", "w"])
     assert values(found) == [(1, "A"), (2, "b")]
     kinds = DataTypes.ROW([DataTypes.FIELD("n", DataTypes.BIGINT()), DataTypes.FIELD("w", DataTypes.STRING())])
+    of_rows = t_env.from_elements([expressions.row(1, call("UPPER", "a")), expressions.row(lit(2), "b")], kinds)
+    assert values(of_rows) == [(1, "A"), (2, "b")]
     typed = t_env.from_elements([(lit(1), lit("a"))], kinds).get_schema()
     assert [one.nullable() for one in typed.get_field_data_types()] == [DataTypes.BIGINT(), DataTypes.STRING()]
 

@@ -13,7 +13,7 @@ from ..functions.value_lists import LONG, ValueList
 from ..parsing.chains import chain_of, join_in_pairs
 from ..parsing.dialect import Interval, Typed
 from ..parsing.places import place_of as place_of
-from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart
+from ..parsing.program_nodes import Applied, FieldAt, OverWindow, Value, WindowPart, joins_strings
 from ..parsing.statements import Tree
 from ..plan.typed import Call, Expr, Function, Literal, Place, known_names, named
 from ..types import DataType, DataTypes, Root
@@ -123,6 +123,8 @@ class ExpressionBinder:
         if (parts := chain_of(tree)) is not None:
             return self._chain(_BINARY[kind], parts)
         if kind in _BINARY:
+            if joins_strings(tree):
+                return self._sum(tree)
             return call(_BINARY[kind], [self.bind(tree.this), self.bind(tree.expression)], place_of(tree))
         binder = self._BINDERS.get(kind)
         if binder is None:
@@ -130,6 +132,15 @@ class ExpressionBinder:
             raise SqlError(f"{text} is not supported here", "see docs/sql.md for what is", "", place_of(tree))
         bound: Expr = binder(self, tree)
         return bound
+
+    def _sum(self, tree: Tree) -> Expr:
+        """Return the sum of two values, where a string is joined with the other one's."""
+        sides = [self.bind(side) for side in (tree.this, tree.expression)]
+        if not any(side.type.is_text for side in sides):
+            return call("+", sides, place_of(tree))
+        place = place_of(tree)
+        strings = [side if side.type.is_text else self._cast("CAST", side, DataTypes.STRING(), place) for side in sides]
+        return call("||", strings, place)
 
     def _chain(self, name: str, parts: Sequence[Tree]) -> Expr:
         """Many conditions, each bound for itself."""

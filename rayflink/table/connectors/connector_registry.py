@@ -15,6 +15,7 @@ from .jdbc.jdbc_tables import Jdbc
 from .kafka.kafka_connectors import KafkaConnector, UpsertKafkaConnector
 from .lakes.delta_tables import DeltaTables
 from .lakes.iceberg_tables import IcebergTables
+from .legacy_options import current_options
 from .lookups.rest_lookup import RestLookup
 from .nexmark import NexmarkConnector
 from .print_and_blackhole import Blackhole, Print
@@ -47,7 +48,7 @@ def connector(path: Path, table: TableDefinition) -> Connector:
     """
     if isinstance(table.connected, Connector):  # a stream, say
         return table.connected
-    name = table.connector
+    name = current_options(table.options, ".".join(path)).get("connector")
     if name is None:
         remedy = f"write WITH ('connector' = ...), one of {', '.join(_KNOWN)}"
         raise SqlError(f"table {'.'.join(path)} has no option 'connector'", remedy)

@@ -6,6 +6,20 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+_JOINS_STRINGS = "joins strings"
+
+
+def sum_tree(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    """Return the sum of two values as a program writes it: a string is joined with the other value's."""
+    result = exp.Add(this=left, expression=right)
+    result.meta[_JOINS_STRINGS] = True
+    return result
+
+
+def joins_strings(tree: exp.Expression) -> bool:
+    """Return whether a tree is such a sum; that of a text of SQL is one of numbers and times alone."""
+    return bool(tree.meta.get(_JOINS_STRINGS))
+
 
 class BoundTable(exp.Expression):
     """A table whose plan is known; `this` is the `Relation`, `scope` the `Scope` of several tables."""

@@ -101,18 +101,14 @@ def target(schema: Schema | None, attributes: Sequence[Attribute]) -> TableDefin
     Args:
         attributes: the columns of the table.
         schema: with columns for all of the table, in its order; or with metadata columns alone, which stand for the
-            table's last ones.
+            table's last ones. Computed columns are passed over, as where a table is written.
 
     Raises:
-        SqlError: a column is computed, or is something else beside rows than their event time.
+        SqlError: a column is something else beside rows than their event time.
     """
     if schema is None:
         return None
-    columns = schema.columns
-    computed = next((column.name for column in columns if column.computed is not None), None)
-    if computed is not None:
-        remedy = "compute it in the query, and give columns with their types here"
-        raise SqlError(f"column {computed!r} of the target schema is computed", remedy)
+    columns = tuple(column for column in schema.columns if column.computed is None)
     metadata_columns = [column for column in columns if column.metadata is not None]
     for column in metadata_columns:
         is_time = column.metadata == ROWTIME and column.type is not None and column.type.is_timestamp

@@ -19,6 +19,7 @@ from ..catalog.catalog_stores import CatalogsInFolder, CatalogsInMemory, Catalog
 from ..catalog.named_functions import NamedFunctions
 from ..catalog.named_objects import Catalogs
 from ..connectors.connector_registry import connector
+from ..connectors.legacy_options import current_options
 from ..definitions import Path, TableDefinition, ViewDefinition
 from ..environment_settings import is_batch
 from ..errors import SqlError
@@ -299,7 +300,7 @@ def check_table(path: Path, table: TableDefinition) -> None:
         SqlError: one of them is wrong.
     """
     table_connector = connector(path, table)
-    table_connector.parsed(".".join(path), table.options)
+    table_connector.parsed(".".join(path), current_options(table.options, ".".join(path)))
     resolution.relation(path, table, None)
     table_connector.check(resolution.connected(path, table, reads=True))
 

@@ -90,7 +90,8 @@ class QueryRunner:
             stream = self._planner([optimized_plan]).stream(optimized_plan).stream
             rows = stream.execute_and_collect(self._job_name("collect"))
         printing = Printing(self.context.zone, self.context.configuration.get(options.PRINTED_WIDTH))
-        return TableResult(plan.schema, CloseableIterator(rows), None, not self.context.is_batch, printing=printing)
+        iterator = CloseableIterator(rows, plan.schema)
+        return TableResult(plan.schema, iterator, None, not self.context.is_batch, printing=printing)
 
     def run_to_arrow(self, plan: Relation) -> pyarrow.Table:
         """Run a query to its end, and return all its rows.

@@ -10,6 +10,7 @@ from ..binding.expressions import ExpressionBinder
 from ..binding.scope import Scope
 from ..connectors.connector_registry import connector
 from ..connectors.contract import Connected
+from ..connectors.legacy_options import current_options
 from ..definitions import ColumnDefinition, Path, TableDefinition
 from ..errors import SqlError, nearest
 from ..parsing.statement_parser import parse_expression
@@ -149,7 +150,7 @@ def connected(path: Path, table: TableDefinition, reads: bool, zone: str = "UTC"
         SqlError: it has a metadata column that the connector does not know.
     """
     table_connector = connector(path, table)
-    options, formats = table_connector.parsed(".".join(path), table.options)
+    options, formats = table_connector.parsed(".".join(path), current_options(table.options, ".".join(path)))
     wanted = [column for column in table.columns if (column.computed is None if reads else column.is_written)]
     schema = tuple(Attribute(column.name, column.type) for column in wanted if column.type is not None)
     metadata = {index: column.metadata for index, column in enumerate(wanted) if column.metadata is not None}

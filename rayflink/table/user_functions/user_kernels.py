@@ -14,7 +14,7 @@ from rayflink.user_types import UserValue
 from ..conversion.column_values import pandas_value, rows_of_table
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
-from ..types import DataType
+from ..types import DataType, Root
 from .function_classes import (
     AsyncScalarFunction,
     AsyncTableFunction,
@@ -86,7 +86,10 @@ class UserKernel:
         if self._kind == "general":
             output = self._by_row(arguments, lambda value: value)
             return self._column(output, arguments.call.type, self._name)
-        result = self._values_of(self._of_columns(arguments), arguments.result)
+        result = self._of_columns(arguments)
+        if hasattr(result, "iloc") and _has_map(arguments.call.type):  # dicts, of which Arrow would guess a struct
+            result = self._column(_python_list(result), arguments.call.type, self._name)
+        result = self._values_of(result, arguments.result)
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
         if len(result) != arguments.rows:
@@ -280,6 +283,20 @@ def _arrow(result: Any) -> Any:
     return result
 
 
+def _has_map(kind: DataType) -> bool:
+    """Return whether a map is within values of a type."""
+    return kind.root is Root.MAP or any(map(_has_map, (*kind.items, *(field.type for field in kind.fields))))
+
+
+def _python_list(result: Any) -> list[Any]:
+    """Return the values of a Series, or the rows of a DataFrame as dicts; those that are missing are None."""
+    import pandas  # type: ignore[import-untyped]
+
+    if isinstance(result, pandas.DataFrame):
+        return list(result.to_dict("records"))
+    return [None if value is pandas.NA or value is pandas.NaT or value != value else value for value in result]
+
+
 def _column(values: Values, rows: int) -> pyarrow.Array:
     import pyarrow
 
@@ -297,14 +314,18 @@ def column_form(kind: str) -> Callable[[pyarrow.Array], UserValue]:
 
 
 def frame_of(kind: str, names: Sequence[str], columns: Sequence[UserValue]) -> UserValue:
-    """Return columns as a table of a kind: pandas, Arrow or polars; rows within are dicts in pandas."""
+    """Return columns as a table of a kind: pandas, Arrow or polars; fields of rows are columns of their own in pandas.
+
+    Source: apache/flink, pyflink fn_execution utils operation_utils: wrap_input_series_as_dataframe.
+    """
     named = dict(zip(names, columns, strict=True))
     if kind == "pandas":
-        import pandas  # type: ignore[import-untyped]
+        import pandas
 
-        frames = {name: column for name, column in named.items() if isinstance(column, pandas.DataFrame)}
-        rows = {name: pandas.Series(frame.to_dict("records")) for name, frame in frames.items()}
-        return pandas.DataFrame({**named, **rows})
+        parts = [
+            column if isinstance(column, pandas.DataFrame) else column.rename(name) for name, column in named.items()
+        ]
+        return pandas.concat(parts, axis=1)
     if kind == "polars":
         import polars
 

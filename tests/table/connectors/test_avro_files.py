@@ -43,7 +43,7 @@ def test_a_table_is_written_and_read(codec: str, t_env: TableEnvironment, tmp_pa
     query = "SELECT nested, id, word, price, tags, at, day FROM t"
     rows = sorted((tuple(row) for row in t_env.execute_sql(query).collect()), key=lambda row: row[1])
     assert rows == [
-        (Row(x=1, y=["z"]), 1, "tea", Decimal("1.50"), {"a": 1}, AT, AT.date()),
+        (Row(1, ["z"]), 1, "tea", Decimal("1.50"), {"a": 1}, AT, AT.date()),
         (None, 2, None, Decimal("-7.25"), None, None, None),
     ]
     [(count, total)] = t_env.execute_sql("SELECT COUNT(*), SUM(price) FROM t WHERE word = 'tea'").collect()

@@ -218,5 +218,5 @@ def test_elements_are_the_rows_of_a_table():
     types = [column.data_type for column in table.get_resolved_schema().get_columns()]
     assert types[1] == PLACE_ROW and isinstance(types[2], LocalZonedTimestampType)
     first, second = table.execute().collect()
-    assert tuple(first)[:2] == (1, Row(x=1.0, y=2.0)) and first[2].replace(tzinfo=None) == MOMENT
+    assert tuple(first)[:2] == (1, Row(1.0, 2.0)) and first[2].replace(tzinfo=None) == MOMENT
     assert first[3] == {"a": [1, None]} and tuple(second) == (2, None, None, {})

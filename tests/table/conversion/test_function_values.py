@@ -17,7 +17,9 @@ from rayflink.table.conversion.python_values import plain_of
 from rayflink.table.conversion.row_format import SqlFormat, ValueFormat
 from rayflink.table.expressions import col
 from rayflink.table.plan.type_rules import common_type
+from rayflink.table.plan.typed import Arguments, Call, Session, named
 from rayflink.table.udf import udf
+from rayflink.table.user_functions.user_kernels import UserKernel, frame_of
 from tests.table.conversion.test_elements import Order, Place, PlaceType
 
 ROW = D.ROW([("what", D.STRING()), ("amount", D.DECIMAL(4, 1))])
@@ -72,8 +74,30 @@ def test_functions_of_pandas_take_and_give_frames_for_rows():
     rows = [(("tea", Decimal("1.5")),), (("cake", Decimal(2)),)]
     table = t_env.from_elements(rows, D.ROW([("order", ROW)])).select(twice(col("order")))
     assert [row[0] for row in table.execute().collect()] == [
-        Row(what="TEA", amount=Decimal("3.0")), Row(what="CAKE", amount=Decimal("4.0")),
+        Row("TEA", Decimal("3.0")), Row("CAKE", Decimal("4.0")),
     ]  # fmt: skip
+
+
+def test_fields_of_rows_are_columns_of_the_frame_that_a_row_function_gets():
+    pandas = pytest.importorskip("pandas")
+    columns = [pandas.Series([1, 2]), pandas.DataFrame({"c": [3, 4], "d": ["x", "y"]})]
+    frame = frame_of("pandas", ["a", "b"], columns)
+    assert list(frame.columns) == ["a", "c", "d"] and frame.to_dict("list")["d"] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (D.MAP(D.STRING(False), D.INT()), [{"a": 1}, None, {}, float("nan")], [[("a", 1)], None, [], None]),
+        (D.ARRAY(D.MAP(D.INT(False), D.INT())), [[{1: 2}, None]], [[[(1, 2)], None]]),
+    ],
+)
+def test_a_series_of_dicts_is_a_column_of_maps(kind, values, expected):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(values, dtype=object)
+    kernel = UserKernel(lambda: series, "pandas", "f")
+    arguments = Arguments([], len(values), Call(kind, named("UPPER"), ()), Session())
+    assert kernel(arguments).to_pylist() == expected
 
 
 @pytest.mark.slow
