@@ -80,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_states(commands)
 
     _add_sql(commands)
+    _add_gateway(commands)
 
     config = commands.add_parser(
         "config", help="show options", description="Show options with type, default, meaning and value."
@@ -141,6 +142,25 @@ def _add_sql(commands: Subcommands) -> None:
     sql.add_argument("--local", action="store_true", help="run jobs in this process instead of on Ray")
     sql.set_defaults(command=_command("sql_shell", "run"))
     _add_options(sql)
+
+
+def _add_gateway(commands: Subcommands) -> None:
+    about = "Run statements that Flink's SQL client, its JDBC driver and others send by HTTP."
+    gateway = commands.add_parser("sql-gateway", help="serve Flink's SQL client and JDBC driver", description=about)
+    ways = gateway.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text in (
+        ("run", "run the gateway until Ctrl-C"),
+        ("start", "start the gateway in the background"),
+        ("stop", "stop the gateway of the background"),
+        ("status", "show the gateway of the background"),
+    ):
+        subparser = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        subparser.set_defaults(command=_command("sql_gateway", name))
+        _add_options(subparser)
+        if name in ("run", "start"):
+            subparser.add_argument("--local", action="store_true", help="run jobs in this process instead of on Ray")
+        if name == "run":
+            subparser.add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
 
 
 def _add_jobs(commands: Subcommands) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rayflink.common.configuration import Configuration
@@ -13,6 +13,7 @@ from rayflink.common.options import registry as options
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.parsing import statements
 from rayflink.table.parsing.statement_parser import parse_statement
+from rayflink.table.statements.sql_script import ScriptError
 from rayflink.table.table_result import TableResult
 
 from .commands import Command
@@ -102,8 +103,12 @@ class SqlSession:
         """Return whether queries run in batch mode."""
         return self.configuration.get(options.RUNTIME_MODE) is options.RuntimeMode.BATCH
 
-    def run(self, text: str) -> Outcome:
+    def run(self, text: str, on_job: Callable[[ShellJob], None] | None = None) -> Outcome:
         """Run one statement of SQL; wait for the job of an INSERT only where `table.dml-sync` is set.
+
+        Args:
+            text: the statement.
+            on_job: is called with the job of an INSERT, before it is waited for.
 
         Raises:
             SqlError: it means nothing, or cannot be run.
@@ -111,15 +116,27 @@ class SqlSession:
         """
         begin = time.monotonic()
         statement = parse_statement(text)
-        result = self.t_env.execute_sql(text)
+        is_option = isinstance(statement, (statements.SetOption, statements.ResetOption))
+        result = self._result_of_option(text) if is_option else self.t_env.execute_sql(text)
         client = result.get_job_client()
         job = None
         if client is not None:
             job = ShellJob(_first_line(text), client)
             self.jobs.append(job)
+            if on_job is not None:
+                on_job(job)
             if self.configuration.get(options.DML_SYNC):
                 result.wait()
         return Outcome(result, isinstance(statement, statements.Query), job, time.monotonic() - begin)
+
+    def _result_of_option(self, text: str) -> TableResult:
+        """Run SET or RESET as scripts do, where a new runtime mode holds for the statements behind it."""
+        results: list[TableResult] = []
+        try:
+            self.t_env.execute_script(text, results.append)
+        except ScriptError as error:
+            raise error.__cause__ or error from None
+        return results[0]
 
     def stop_job(self, command: Command) -> str:
         """End a job, with a savepoint if that is asked for, and return a message.

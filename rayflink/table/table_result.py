@@ -143,6 +143,12 @@ class CloseableIterator:
         shapes = [(index, _unnamed_of(column.type)) for index, column in enumerate(schema)]
         self._nested = [(index, shape) for index, shape in shapes if shape is not None]
 
+    @property
+    def job(self) -> JobClient:
+        """Return the client of the job that gives the rows."""
+        job: JobClient = self._rows.job
+        return job
+
     def __iter__(self) -> CloseableIterator:
         return self
 

@@ -18,6 +18,7 @@ from rayflink.shell.result_output import ResultColumns
 from rayflink.shell.row_slots import RowSlots
 from rayflink.shell.shell_loop import Shell
 from rayflink.shell.sql_session import SqlSession
+from rayflink.table import SqlError
 
 LOCAL = {"execution.target": "local", "sql-client.display.print-time-cost": "false"}
 
@@ -163,3 +164,14 @@ def test_a_live_table_shows_the_last_rows_that_fit():
     lines = table.lines(60, 9)
     assert [line.strip("| ") for line in lines[3:5]] == ["3", "4"] and "4 rows, 2 above, 4 changes" in lines[-1]
     assert all(len(line) < 20 for line in table.lines(20, 9))
+
+
+def test_a_new_runtime_mode_holds_for_the_statements_behind_it():
+    session = SqlSession({"execution.target": "local"})
+    for mode, is_batch in (("batch", True), ("streaming", False)):
+        session.run(f"SET 'execution.runtime-mode' = '{mode}'")
+        outcome = session.run("SELECT SUM(n) FROM (VALUES (1), (2)) AS t(n)")
+        assert [row[0] for row in outcome.result.collect()][-1] == 3
+        assert session.is_batch is is_batch
+    with pytest.raises(SqlError, match="begins no statement"):
+        session.run("SETT 'a' = 'b'")

@@ -11,6 +11,20 @@ from typing import Any
 
 from ..config_options import ConfigOption
 from .flink_jars import JARS_OF_FLINK
+from .gateway_options import GATEWAY
+from .gateway_options import GATEWAY_ADDRESS as GATEWAY_ADDRESS
+from .gateway_options import GATEWAY_ANSWER_SIZE as GATEWAY_ANSWER_SIZE
+from .gateway_options import GATEWAY_CERTIFICATE as GATEWAY_CERTIFICATE
+from .gateway_options import GATEWAY_CHECK_INTERVAL as GATEWAY_CHECK_INTERVAL
+from .gateway_options import GATEWAY_CONNECTIONS as GATEWAY_CONNECTIONS
+from .gateway_options import GATEWAY_IDLE_TIMEOUT as GATEWAY_IDLE_TIMEOUT
+from .gateway_options import GATEWAY_KEY as GATEWAY_KEY
+from .gateway_options import GATEWAY_OPERATIONS as GATEWAY_OPERATIONS
+from .gateway_options import GATEWAY_PORT as GATEWAY_PORT
+from .gateway_options import GATEWAY_REQUEST_SIZE as GATEWAY_REQUEST_SIZE
+from .gateway_options import GATEWAY_RESULT_ROWS as GATEWAY_RESULT_ROWS
+from .gateway_options import GATEWAY_SESSIONS as GATEWAY_SESSIONS
+from .gateway_options import GATEWAY_TOKEN as GATEWAY_TOKEN
 from .option_declaring import FRACTION as _FRACTION
 from .option_declaring import LONGER_THAN_ZERO as _LONGER_THAN_ZERO
 from .option_declaring import NO_NEGATIVE_TIME as _NO_NEGATIVE_TIME
@@ -537,7 +551,8 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
 KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
                          "Number of keys whose channel a sender caches; at least 0.", test=_NOT_NEGATIVE)
 
-_sections[SQL] = _sections.pop(SQL)  # the page of options has it last
+for _last in (SQL, GATEWAY):  # in this order on the page of options
+    _sections[_last] = _sections.pop(_last)
 
 
 def all_options() -> list[ConfigOption[Any]]:

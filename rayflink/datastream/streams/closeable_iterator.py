@@ -47,6 +47,11 @@ class CloseableIterator(Iterator[Record]):
         self._rows: deque[Record] = deque()
         self._ended = False
 
+    @property
+    def job(self) -> DrawnJob:
+        """Return the client of the job that gives the records."""
+        return self._job
+
     def __iter__(self) -> CloseableIterator[Record]:
         return self
 

@@ -1,0 +1,107 @@
+"""The requests of a server by method and path, each with its token and its bounds."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rayflink.common.errors import RayflinkError, described
+
+from .json_requests import Answer, JsonRequest, Refusal, Route
+from .server_settings import ServerSettings
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["JsonApplication"]
+
+log = logging.getLogger(__name__)
+
+
+class JsonApplication:
+    """Answers requests by the functions of their routes.
+
+    Args:
+        settings: token and bounds.
+        routes: looked at in this order.
+    """
+
+    def __init__(self, settings: ServerSettings, routes: Sequence[Route]) -> None:
+        self._settings, self._routes = settings, routes
+        self.refusals: dict[int, int] = {}
+        """Status of HTTP -> the number of requests that were answered with it, all from 400 on."""
+
+    def starlette(self) -> Starlette:
+        """Return the application that a server of ASGI runs."""
+        import anyio.to_thread  # slow, with Starlette
+        from starlette.applications import Starlette
+        from starlette.exceptions import HTTPException
+        from starlette.responses import Response
+        from starlette.routing import Route as StarletteRoute
+
+        threads = anyio.CapacityLimiter(self._settings.most_waiting)
+
+        async def respond(route: Route, request: Request) -> Response:
+            try:
+                self._ensure_token(request)
+                query = dict(request.query_params)
+                body = await self._body(request)
+                values = JsonRequest(request.url.path, request.path_params, query, body)
+                answer = await anyio.to_thread.run_sync(route.answer, values, limiter=threads)
+                content, status = _encoded(answer), 200
+            except Refusal as refusal:
+                content, status = self._refused(refusal.status, *refusal.messages), refusal.status
+            except RayflinkError as error:
+                log.warning("request failed", extra={"path": request.url.path}, exc_info=error)
+                content, status = self._refused(500, "Internal server error.", described(error)), 500
+            return Response(content, status, media_type="application/json")
+
+        async def refuse(request: Request, error: Exception) -> Response:
+            assert isinstance(error, HTTPException)
+            message = f"Not found: {request.url.path}" if error.status_code in (404, 405) else str(error.detail)
+            return Response(self._refused(404, message), 404, media_type="application/json")
+
+        async def fail(request: Request, error: Exception) -> Response:
+            log.error("request failed", extra={"path": request.url.path}, exc_info=error)
+            content = self._refused(500, "Internal server error.", described(error))
+            return Response(content, 500, media_type="application/json")
+
+        endpoints = [
+            StarletteRoute(route.pattern, partial(respond, route), methods=[route.method]) for route in self._routes
+        ]
+        return Starlette(routes=endpoints, exception_handlers={HTTPException: refuse, Exception: fail})
+
+    def _ensure_token(self, request: Request) -> None:
+        """Refuse a request without the token; the time that this takes does not show how much of it is right."""
+        wanted = self._settings.token
+        if wanted is None:
+            return
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), wanted.encode()):
+            raise Refusal(401, "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`")
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body, of which no more is read than the bound."""
+        most = self._settings.most_bytes
+        chunks, size = [], 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise Refusal(413, f"the body has more than {most} bytes; send less, or raise the bound of the server")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def _refused(self, status: int, *messages: str) -> bytes:
+        self.refusals[status] = self.refusals.get(status, 0) + 1
+        return msgspec.json.encode({"errors": list(messages)})
+
+
+def _encoded(answer: Answer) -> bytes:
+    return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)

@@ -1,0 +1,81 @@
+"""One request as values, and the errors that become answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from rayflink.common.errors import RayflinkError
+
+__all__ = ["Answer", "JsonRequest", "Refusal", "Route"]
+
+
+class Refusal(RayflinkError):
+    """A request is answered with an error.
+
+    Args:
+        status: of HTTP.
+        messages: what is wrong, and what to do.
+    """
+
+    def __init__(self, status: int, *messages: str) -> None:
+        super().__init__(status, *messages)
+        self.status, self.messages = status, messages
+
+    def __str__(self) -> str:
+        return f"HTTP {self.status}: {'; '.join(self.messages)}"
+
+
+@dataclass(frozen=True)
+class JsonRequest:
+    """A request.
+
+    Args:
+        path: of its address, without the query.
+        parameters: of the path, by name.
+        query: parameters of the query, by name.
+        body: its bytes; b"": it has none.
+    """
+
+    path: str
+    parameters: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes = b""
+
+    def document(self) -> dict[str, Any]:
+        """Return the body, a JSON object; {} where there is none.
+
+        Raises:
+            Refusal: it is something else.
+        """
+        if not self.body.strip():
+            return {}
+        try:
+            document = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Refusal(400, f"the body is no JSON: {error}; send an object") from error
+        if not isinstance(document, dict):
+            raise Refusal(400, f"the body is a JSON {type(document).__name__}; send an object")
+        return document
+
+
+Answer: TypeAlias = "dict[str, Any] | bytes"
+"""What a request is answered with: a JSON object, or its bytes."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The function of some requests.
+
+    Args:
+        method: GET, POST or DELETE.
+        pattern: of their paths; what stands in braces is a parameter, as in /jobs/{job}.
+        answer: is called in a thread; raises `Refusal` where it cannot.
+    """
+
+    method: str
+    pattern: str
+    answer: Callable[[JsonRequest], Answer]
