@@ -52,7 +52,9 @@ ROOMS = {
         "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
         "physical statements descriptors"
     ),
-    "rayflink.table.runtime": "aggregates keyed_state windows joins ranks groups upserts matching lookups over",
+    "rayflink.table.runtime": (
+        "aggregates keyed_state windows joins ranks groups upserts matching lookups over processing"
+    ),
     "rayflink.table.functions": "casts times",
 }
 LATE_ROOMS = {("files", "formats"), ("plan", "functions")}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rayflink.table.dsl.grouped_tables import GroupWindowedTable as GroupWindowedTable
     from rayflink.table.dsl.grouped_tables import OverWindowedTable as OverWindowedTable
     from rayflink.table.dsl.grouped_tables import WindowGroupedTable as WindowGroupedTable
+    from rayflink.table.dsl.process_calls import PartitionedTable as PartitionedTable
     from rayflink.table.environment_settings import EnvironmentSettings as EnvironmentSettings
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
@@ -65,12 +66,15 @@ if TYPE_CHECKING:
     from rayflink.table.user_functions.function_classes import FunctionContext as FunctionContext
     from rayflink.table.user_functions.function_classes import ScalarFunction as ScalarFunction
     from rayflink.table.user_functions.function_classes import TableFunction as TableFunction
+    from rayflink.table.user_functions.process.function_classes import ChangelogFunction as ChangelogFunction
+    from rayflink.table.user_functions.process.function_classes import ProcessTableFunction as ProcessTableFunction
 else:
     __getattr__, __dir__, __all__ = lazy_exports(
         __name__,
         {
             "rayflink.table.changelog_mode": "ChangelogMode",
             "rayflink.table.data_view": "DataView ListView MapView",
+            "rayflink.table.dsl.process_calls": "PartitionedTable",
             "rayflink.table.environment_settings": "EnvironmentSettings",
             "rayflink.table.errors": "SqlError",
             "rayflink.table.explain_detail": "ExplainDetail",
@@ -97,5 +101,6 @@ else:
             "rayflink.table.user_functions.aggregate_classes": "AggregateFunction TableAggregateFunction",
             "rayflink.table.user_functions.function_classes": "AsyncScalarFunction AsyncTableFunction "
             "FunctionContext ScalarFunction TableFunction",
+            "rayflink.table.user_functions.process.function_classes": "ChangelogFunction ProcessTableFunction",
         },
     )

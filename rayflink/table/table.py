@@ -14,6 +14,7 @@ from rayflink.common.user_code.call_sites import call_site
 from .dsl import laterals, selecting
 from .dsl.expression_text import to_expression, tree_of
 from .dsl.op_arguments import from_changelog, to_changelog
+from .dsl.process_calls import ProcessCalls
 from .dsl.row_functions import of_row
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from .window import GroupWindow, OverWindow
 
 
-class Table:
+class Table(ProcessCalls):
     """Rows that a query gives when it is run; made by a `TableEnvironment`. Each method gives another table.
 
     A column is an attribute, too: `orders.price` is `col("price")`.

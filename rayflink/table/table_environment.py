@@ -23,6 +23,7 @@ from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.element_columns import ElementColumns
 from .conversion.inferred_types import declared_row_type
 from .dsl.expression_text import tree_of
+from .dsl.process_calls import call_of_function
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
@@ -45,10 +46,11 @@ from .statements.query_runner import QueryRunner
 from .statements.registered_objects import RegisteredObjects
 from .statements.sql_script import ScriptRunner, show
 from .statements.statement_runner import StatementRunner
-from .table import Table, plan_of, select_from
+from .table import Table, plan_of, select_from, with_program_line
 from .table_config import TableConfig
 from .table_result import TableResult
 from .types import DataType, DataTypes, RowField, stored_type
+from .udf import ProcessTableFunction, UserProcess
 
 if TYPE_CHECKING:
     import pyarrow
@@ -117,6 +119,34 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
         path = self._context.anonymous_path(ANONYMOUS)
         check_table(path, descriptor.definition)
         return Table(self._queries, self._context.read(path, descriptor.definition))
+
+    def from_call(
+        self, function: str | UserProcess | ProcessTableFunction | type[ProcessTableFunction],
+        *arguments: Expression[Any] | object,
+    ) -> Table:  # fmt: skip
+        """Return the rows that a process table function gives.
+
+        >>> from rayflink.table.udf import udptf
+        >>> @udptf(arguments={"most": "INT"}, result_type="ROW<n INT>")
+        ... def numbers(ctx, most):
+        ...     yield from range(most)
+        >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        >>> _ = t_env.get_config().set("execution.target", "local")
+        >>> list(t_env.from_call(numbers, 2).execute().collect())
+        [<Row(0)>, <Row(1)>]
+
+        Args:
+            function: its registered name, what `udptf` made, or a ProcessTableFunction or its class.
+            arguments: tables, partitions and values, named by `as_argument`, or values in their order.
+
+        Raises:
+            SqlError: the arguments are not those that it takes.
+            TypeError: it is no function.
+        """
+        try:
+            return Table(self._queries, self._context.bind(call_of_function(function, arguments), ""))
+        except SqlError as error:
+            raise with_program_line(error) from error
 
     def sql_query(self, query: str) -> Table:
         """Return the table that a SELECT or VALUES gives.

@@ -31,12 +31,38 @@ from .user_functions.function_classes import (
     TableFunction,
     UserDefinedFunction,
 )
+from .user_functions.process.contexts import (
+    ProcessTableFunctionContext,
+    ProcessTableFunctionTableSemantics,
+    ProcessTableFunctionTimeContext,
+)
+from .user_functions.process.declarations import (
+    ProcessTableFunctionArgument,
+    ProcessTableFunctionArgumentTrait,
+    ProcessTableFunctionState,
+    list_view,
+    map_view,
+    table_arg,
+    value_state,
+)
+from .user_functions.process.function_classes import (
+    ArgumentDeclarations,
+    ChangelogContext,
+    ChangelogFunction,
+    PlainFunction,
+    ProcessTableFunction,
+    StateDeclarations,
+)
+from .user_functions.process.kernels import ProcessKernel, declaration_of
 from .user_functions.user_kernels import KINDS, RowsKernel, UserKernel, body_of
 
 __all__ = [
-    "AggregateFunction", "AsyncScalarFunction", "AsyncTableFunction", "FunctionContext", "ImperativeAggregateFunction",
-    "ScalarFunction", "TableAggregateFunction", "TableFunction", "UserAggregate", "UserFunction", "UserScalar",
-    "UserTable", "udaf", "udf", "udtaf", "udtf",
+    "AggregateFunction", "AsyncScalarFunction", "AsyncTableFunction", "ChangelogContext", "ChangelogFunction",
+    "FunctionContext", "ImperativeAggregateFunction", "ProcessTableFunction", "ProcessTableFunctionArgument",
+    "ProcessTableFunctionArgumentTrait", "ProcessTableFunctionContext", "ProcessTableFunctionState",
+    "ProcessTableFunctionTableSemantics", "ProcessTableFunctionTimeContext", "ScalarFunction", "TableAggregateFunction",
+    "TableFunction", "UserAggregate", "UserFunction", "UserProcess", "UserScalar", "UserTable", "list_view", "map_view",
+    "table_arg", "udaf", "udf", "udptf", "udtaf", "udtf", "value_state",
 ]  # fmt: skip
 
 _ANNOTATED: dict[Any, DataType] = {
@@ -148,6 +174,47 @@ class UserAggregate(UserFunction):
         renamed = UserAggregate(self.function, self.result_type, self.kind, self.name, self.deterministic)
         renamed.names = alias_names
         return renamed
+
+
+class UserProcess(UserFunction):
+    """A process table function, made by `udptf`; it is called in FROM, by `process` of a Table, or by `from_call`.
+
+    Args:
+        function: what it calls.
+        arguments, states, result_type: as of `udptf`.
+        name: shown in plans.
+        deterministic: whether it gives the same for the same rows.
+    """
+
+    def __init__(
+        self, function: ProcessTableFunction, arguments: ArgumentDeclarations | None, states: StateDeclarations | None,
+        result_type: DataType | str | None, name: str, deterministic: bool,
+    ) -> None:  # fmt: skip
+        self._parts = arguments, states, result_type
+        self.declaration = declaration_of(function, arguments, states, result_type, _typed)
+        super().__init__(function, self.declaration.result, "process", name, deterministic)
+
+    def on_timer(self, timer_body: Callable[..., UserValue]) -> Callable[..., UserValue]:
+        """Let a function work the timers that this one sets; a decorator.
+
+        Raises:
+            ValueError: its parameters are not the context and the states, or the tables have row semantics.
+        """
+        body = self.function.body if isinstance(self.function, PlainFunction) else self.function.eval
+        function = PlainFunction(body, timer_body)
+        self.declaration = declaration_of(function, *self._parts, _typed)
+        self.function = function
+        return timer_body
+
+    def __call__(self, *args: UserValue) -> UserValue:
+        """Call it in Python: with a context, the states and the arguments."""
+        return self.function.eval(*args)
+
+    def registered(self, name: str) -> Function:
+        """Return the function for queries, under a name."""
+        usage = f"a place in FROM: SELECT * FROM {name}(TABLE t PARTITION BY k)"
+        return Function(name, lambda args: usage, ProcessKernel(self.declaration, name), "User",
+                        is_deterministic=self.deterministic, raises=True)  # fmt: skip
 
 
 def udf(
@@ -317,6 +384,44 @@ def udtaf(
     return UserAggregate(f, DataTypes.ARRAY(_row_type(_aggregate_type(f, called, result_type))), func_type, called, own)
 
 
+def udptf(
+    f: UserValue = None, arguments: ArgumentDeclarations | None = None, states: StateDeclarations | None = None,
+    result_type: DataType | str | None = None, deterministic: bool | None = None, name: str | None = None,
+) -> UserValue:  # fmt: skip
+    """Return a process table function; also a decorator.
+
+    >>> @udptf(arguments={"event": table_arg(), "separator": "STRING"}, result_type="ROW<token STRING>")
+    ... def tokens(ctx, event, separator=" "):
+    ...     yield from event.line.split(separator)
+    >>> from rayflink.table import EnvironmentSettings, TableEnvironment
+    >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    >>> _ = t_env.get_config().set_string("execution.target", "local")
+    >>> list(t_env.from_elements([("to be",)], ["line"]).process(tokens).execute().collect())
+    [<Row('to')>, <Row('be')>]
+
+    Args:
+        f: a ProcessTableFunction, or a function of a context, the states and the arguments; `@tokens.on_timer` then
+            decorates the function that works timers.
+        arguments: in the order of `eval`: a mapping from names to `table_arg(...)` or the type of a scalar, or a list
+            of ProcessTableFunctionArguments; None: as its class says. A scalar with a default value may be left out.
+        states: in the order of `eval`, before the arguments: a mapping from names to `value_state(...)`,
+            `list_view(...)` or `map_view(...)`, or a list of ProcessTableFunctionStates; None: as its class says.
+        result_type: of a row: a DataTypes.ROW with the names of its columns, or text; another type stands for one
+            column. None: as its class says.
+        deterministic: None: True, or what the ProcessTableFunction says.
+        name: None: that of the function.
+
+    Raises:
+        InvalidTypesError: the type of its result is not known.
+        TypeError, ValueError: parts of the declaration do not go together, or `eval` has other parameters.
+    """
+    if f is None:
+        return lambda function: udptf(function, arguments, states, result_type, deterministic, name)
+    called, own = _facts(f, name, "general", deterministic)
+    function = f if isinstance(f, ProcessTableFunction) else PlainFunction(f)
+    return UserProcess(function, arguments, states, result_type, called, own)
+
+
 def _aggregate_type(f: UserValue, name: str, result_type: DataType | str | None) -> DataType:
     """Return the type of an aggregate function's result."""
     if result_type is not None:
@@ -347,6 +452,7 @@ def as_user_function(function: object) -> UserFunction:
     declarations: list[tuple[type, Callable[[object], UserFunction]]] = [
         (TableFunction, udtf), (AsyncTableFunction, udtf), (AggregateFunction, udaf),
         (TableAggregateFunction, udtaf),
+        (ProcessTableFunction, udptf),
     ]  # fmt: skip
     return next((declare for kind, declare in declarations if isinstance(function, kind)), udf)(function)
 

@@ -7,11 +7,11 @@ how long it works. So it also pauses after some calls, and after some time; whet
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from rayflink.common.records.batches import Element, RowBatch
 
 from ..base import ProcessingTime
-from ..output_buffer import OutputBuffer
 
 FIRING_RECORDS = 4096
 """Results after which a firing hands them on."""
@@ -21,7 +21,16 @@ FIRING_SECONDS = 0.002
 """Time after which a firing pauses and hands on the results it has."""
 
 
-def paced(calls: Iterable[object], out: OutputBuffer, clock: ProcessingTime) -> Iterator[Element]:
+class Results(Protocol):
+    """A place where the results of calls gather; an `OutputBuffer` is one."""
+
+    count: int
+
+    def take(self) -> list[Element]:
+        """Remove and return what has gathered."""
+
+
+def paced(calls: Iterable[object], out: Results, clock: ProcessingTime) -> Iterator[Element]:
     """Make the calls of a firing one by one; yields what `out` gathers meanwhile, and an empty batch for a mere pause.
 
     The clock is read after the 1st, 3rd, 7th and 15th call since the last pause, then after every 8th.

@@ -10,6 +10,7 @@ from ..parsing.statements import Tree
 from ..plan.logical import Attribute, Filter, Relation, Unnest, Values
 from ..plan.typed import Expr, Literal
 from ..types import DataType, DataTypes, Root
+from ..user_functions.process.kernels import ProcessKernel
 from .expressions import ExpressionBinder, apply, place_of
 from .scope import Scope
 
@@ -111,6 +112,9 @@ def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
         raise SqlError("LATERAL is not followed by a table function", _USAGE, "", place)
     name = str(call.name).upper()
     function = binder.functions.get(name)
+    if function is not None and isinstance(function.kernel, ProcessKernel):
+        remedy = f"let it stand in FROM by itself: FROM {name}(TABLE t PARTITION BY k)"
+        raise SqlError(f"{name} is a process table function, which takes no rows one by one", remedy, "", place)
     if function is None or not function.gives_rows or function.aggregates:
         tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items()
                   if function.gives_rows and not function.aggregates)]  # fmt: skip

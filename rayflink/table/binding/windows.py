@@ -84,6 +84,9 @@ def table_call(tree: Tree) -> TableCall:
         or len(descriptor.expressions) != 1
     ):
         raise _bad_arguments(kind, "arguments of the wrong kinds", place)
+    if order := table.args.get("order_by"):
+        remedy = "leave it out: windows take rows by their times"
+        raise SqlError("ORDER BY is not supported", remedy, "", place_of(order[0]) or place)
     lengths = {name: _length(arguments[name], kind, place) for name in names[2:] if name in arguments}
     return TableCall(kind, table, descriptor.expressions[0].name, lengths, place)
 

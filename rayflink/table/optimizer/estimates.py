@@ -35,6 +35,7 @@ from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
+from ..plan.process_tables import ProcessTable
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
@@ -148,6 +149,8 @@ class Estimates:
                 return self._keyed_join(node)
             case MultiJoin():
                 return self.of(node.cascade())
+            case ProcessTable():
+                return self._process(node)
             case WatermarkAssigner() | ToChangelog() | FromChangelog() | Sink():
                 return self._as_below(node)
             case ChangelogNormalize() | UpsertMaterialize():
@@ -195,6 +198,10 @@ class Estimates:
         below = self.of(plan.input)
         columns = tuple(below.columns[index] for index in plan.row_columns)
         return replace(below, rows=below.rows / FEWER, columns=_wider(columns, plan))
+
+    def _process(self, plan: ProcessTable) -> Estimate:
+        below = [self.of(relation) for relation in plan.relations]
+        return Estimate(sum(estimate.rows for estimate in below), tuple(NOTHING for _ in plan.schema), False)
 
     def _over(self, plan: OverAggregate) -> Estimate:
         below = self.of(plan.input)

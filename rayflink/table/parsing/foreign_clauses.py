@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from .dialect import TableArgument
-
 
 class Foreign(NamedTuple):
     """A clause that has no meaning here.
@@ -90,7 +88,6 @@ CLAUSES: Mapping[tuple[type, str], Foreign] = {
     (exp.JSON, "unique"): Foreign("UNIQUE", "write IS JSON, or IS JSON OBJECT, ARRAY or SCALAR"),
     (exp.JSON, "with_"): Foreign("WITH", "write IS JSON, or IS JSON OBJECT, ARRAY or SCALAR"),
     (exp.Window, "first"): Foreign("FIRST", _OVER),
-    (TableArgument, "order_by"): Foreign("ORDER BY", "leave it out: windows take rows by their times"),
 }
 """Class and part -> the clause."""
 PARTS: Mapping[str, Foreign] = {

@@ -37,6 +37,7 @@ from ..plan.multi_joins import MultiJoin
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.over import OverAggregate
 from ..plan.plan_nodes import node_of
+from ..plan.process_tables import ProcessTable
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.temporal_joins import TemporalJoin
 from ..plan.typed import Session
@@ -48,11 +49,11 @@ from .physical_lookup_joins import translate_lookup_join
 from .physical_matching import translate_match
 from .physical_multi_joins import translate_multi_join
 from .physical_over import is_by_time, translate_numbers, translate_over
+from .physical_process_tables import translate_process_table
 from .physical_ranks import translate_rank, translate_sort, translate_window_rank
 from .physical_rows import (
     translate_calc,
-    translate_from_changelog,
-    translate_to_changelog,
+    translate_changelog_column,
     translate_union,
     translate_unnest,
 )
@@ -126,10 +127,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_union(translation, node)
         case Unnest():
             return translate_unnest(translation, node)
-        case ToChangelog():
-            return translate_to_changelog(translation, node)
-        case FromChangelog():
-            return translate_from_changelog(translation, node)
+        case ToChangelog() | FromChangelog():
+            return translate_changelog_column(translation, node)
         case WindowTable():
             return translate_window_table(translation, node)
         case WindowAggregate():
@@ -148,6 +147,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_materialize(translation, node)
         case MatchRecognize():
             return translate_match(translation, node)
+        case ProcessTable():
+            return translate_process_table(translation, node)
         case Sort():
             return translate_sort(translation, node)
         case WindowRank():

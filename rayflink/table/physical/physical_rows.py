@@ -65,14 +65,11 @@ def translate_unnest(translation: Translation, plan: Unnest) -> StreamBuilder:
     return _add_operator(translation, plan, plan.input, "Correlate", factory)
 
 
-def translate_to_changelog(translation: Translation, plan: ToChangelog) -> StreamBuilder:
-    """Translate the kinds of rows to strings in a column."""
-    factory = Factory(KindsToStrings, plan.codes, arrow_schema(plan.schema))
-    return _add_operator(translation, plan, plan.input, "ToChangelog", factory)
-
-
-def translate_from_changelog(translation: Translation, plan: FromChangelog) -> StreamBuilder:
-    """Translate a column to kinds of rows; rows keep the order of their source all the way to here."""
+def translate_changelog_column(translation: Translation, plan: ToChangelog | FromChangelog) -> StreamBuilder:
+    """Translate the kinds of rows to strings in a column, or back; rows keep the order of their source until then."""
+    if isinstance(plan, ToChangelog):
+        factory = Factory(KindsToStrings, plan.codes, arrow_schema(plan.schema))
+        return _add_operator(translation, plan, plan.input, "ToChangelog", factory)
     factory = Factory(StringsToKinds, plan.op, plan.codes, arrow_schema(plan.schema))
     return _add_operator(translation, plan, plan.input, "FromChangelog", factory)
 
@@ -85,5 +82,4 @@ def _add_operator(
     return translation.keep_order(below, rows, step)
 
 
-__all__ = ["translate_calc", "translate_from_changelog", "translate_to_changelog", "translate_union",
-           "translate_unnest"]  # fmt: skip
+__all__ = ["translate_calc", "translate_changelog_column", "translate_union", "translate_unnest"]

@@ -54,6 +54,8 @@ class Translation:
         """Tables with their watermarks, by table, watermark expression and time."""
         self.ordered_changelogs = _ordered_changelogs(plans)
         """Relations whose rows are a changelog by one of their columns, so that their order counts."""
+        self.uids: dict[str, Relation] = {}
+        """Calls of process table functions by what identifies their state."""
         self._streams: dict[Relation, StreamBuilder] = {}
         self._changes: dict[Relation, Change] = {}
 

@@ -32,6 +32,7 @@ from .multi_joins import MultiJoin
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate, call_text
 from .plan_nodes import node_of
+from .process_tables import ProcessTable
 from .ranks import Rank
 from .typed import Column, Expr
 from .upserts import ChangelogNormalize, UpsertMaterialize
@@ -73,6 +74,8 @@ def lineage(relation: Relation, index: int) -> str:
             return lineage(node.input, index) if index < width else f"{node.exprs[index - width]} of {table}"
         case GroupAggregate():
             return _of_groups(node, index)
+        case ProcessTable():
+            return f"{name} of {node.uid}"
         case WindowAggregate():
             return _of_aggregate(node, index)
         case Union():

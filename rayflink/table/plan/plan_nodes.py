@@ -30,6 +30,7 @@ from .matching import MatchRecognize
 from .multi_joins import MultiJoin
 from .op_columns import FromChangelog, ToChangelog
 from .over import OverAggregate
+from .process_tables import ProcessTable
 from .ranks import Deduplicate, Rank, WindowRank
 from .temporal_joins import TemporalJoin
 from .upserts import ChangelogNormalize, UpsertMaterialize
@@ -57,6 +58,7 @@ PlanNode: TypeAlias = (
     | MultiJoin
     | MatchRecognize
     | OverAggregate
+    | ProcessTable
     | Sort
     | Deduplicate
     | WindowRank

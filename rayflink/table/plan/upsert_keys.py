@@ -10,10 +10,12 @@ from itertools import product
 from typing import TypeAlias
 
 from ..errors import SqlError
+from .changelog import Change
 from .groups import GroupAggregate
 from .joins import JoinKind, StreamJoin
 from .logical import Filter, Project, Relation, Scan, Sort, Union, Unnest, WatermarkAssigner, WindowAggregate
 from .multi_joins import MultiJoin
+from .process_tables import ProcessTable
 from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
 from .upserts import ChangelogNormalize, UpsertMaterialize
@@ -56,6 +58,8 @@ def upsert_keys(relation: Relation) -> Keys:
             return frozenset({frozenset({*range(width), *bounds})}) if len(bounds) == 2 else NO_KEYS
         case Rank():
             return _of_rank(relation)
+        case ProcessTable() if relation.mode.changes & ~Change.INSERT and not relation.mode.before:
+            return frozenset({frozenset(range(len(relation.tables[0].partition)))})
         case StreamJoin():
             return _of_join(relation)
         case MultiJoin():

@@ -57,8 +57,9 @@ class RegisteredObjects:
         Args:
             path: its name, with database and catalog before it where they are not the current ones; case does not
                 count.
-            function: what `udf`, `udtf`, `udaf` or `udtaf` makes, a ScalarFunction, an AggregateFunction that says its
-                result type, or a function with an annotation of its result.
+            function: what `udf`, `udtf`, `udaf`, `udtaf` or `udptf` makes, a ScalarFunction, an AggregateFunction that
+                says its result type, a ProcessTableFunction that says what it takes and gives, or a function with an
+                annotation of its result.
 
         Raises:
             InvalidTypesError: its result has no type.

@@ -49,6 +49,7 @@ from ...plan.multi_joins import MultiJoin
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
+from ...plan.process_tables import ProcessTable
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
 from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
@@ -111,7 +112,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return False  # see push_filter_through_join
         case (
             Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog()
-            | ChangelogNormalize() | UpsertMaterialize() | Sink()
+            | ChangelogNormalize() | UpsertMaterialize() | ProcessTable() | Sink()
         ):  # fmt: skip
             return False
         case _:

@@ -47,6 +47,7 @@ from ...plan.multi_joins import MultiJoin
 from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
+from ...plan.process_tables import ProcessTable
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
@@ -107,7 +108,7 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return node, _all(node)
         case (
             Union() | Unnest() | Join() | KeyedJoin() | MultiJoin() | Rank() | ToChangelog() | FromChangelog()
-            | ChangelogNormalize() | UpsertMaterialize() | Sink()
+            | ChangelogNormalize() | UpsertMaterialize() | ProcessTable() | Sink()
         ):  # fmt: skip
             inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]
             return node.with_inputs(inputs), _all(node)

@@ -31,6 +31,7 @@ from ....errors import SqlError
 from ....plan.joins import IntervalJoin, Join, StreamJoin, WindowJoin
 from ....plan.logical import Filter, Project, Relation, WindowAggregate, WindowTable
 from ....plan.matching import MatchRecognize
+from ....plan.process_tables import ProcessTable
 from ....plan.ranks import WindowRank
 from ....plan.typed import Column
 from ...join_keys import as_before, equalities, keyed
@@ -80,6 +81,9 @@ def _ensure_own_times(node: Relation) -> None:
             columns.append((node.input, node.bounds[0]))
         case MatchRecognize() if not node.is_whole:
             columns.append((node.input, node.order[0][0]))
+        case ProcessTable():
+            pairs = zip(node.relations, node.tables, strict=True)
+            columns += [(below, table.time) for below, table in pairs if table.time is not None]
     for relation, column in columns:
         if is_joined(relation, column):
             name, kind = relation.names[column], relation.schema[column].type.nullable()

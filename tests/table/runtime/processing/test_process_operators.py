@@ -1,0 +1,186 @@
+"""Process table functions under every hardship, and what their state and timers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import pytest
+
+from rayflink.common.time import Duration
+from rayflink.common.types import Row
+from rayflink.operators.base import UserCodeError
+from rayflink.table.udf import (
+    ProcessTableFunctionArgumentTrait,
+    list_view,
+    map_view,
+    table_arg,
+    udptf,
+    value_state,
+)
+from rayflink.testing import OperatorHarness, at, rec, verify, wm
+
+from .process_cases import calling, moment, rows, values_of
+
+SET = {ProcessTableFunctionArgumentTrait.SET_SEMANTIC_TABLE}
+ROW_OF_N = "ROW<n BIGINT>"
+BY_WORD = "r => TABLE t PARTITION BY word"
+IN_TIME = f"{BY_WORD}, on_time => DESCRIPTOR(ts)"
+
+
+@dataclass
+class Basket:
+    """Numbers by their size."""
+
+    content: dict = field(default_factory=dict)
+    total: int = 0
+
+
+@udptf(
+    arguments={"r": table_arg(traits=SET), "most": "BIGINT"},
+    states={"basket": value_state(Basket), "last": value_state("ROW<n BIGINT>"), "seen": list_view("BIGINT"),
+            "times": map_view("BIGINT", "BIGINT")},
+    result_type="ROW<what STRING, total BIGINT, seen STRING>",
+)  # fmt: skip
+def shop(ctx, basket, last, seen, times, r, most=20):
+    """Sums up to a bound, then starts again; reminds of what is there, and forgets it later."""
+    basket.content[r.n] = basket.content.get(r.n, 0) + 1
+    basket.total += r.n
+    seen.add(r.n)
+    times[r.n] = (times[r.n] or 0) + 1
+    time = ctx.time_context(datetime)
+    if basket.total > most:
+        yield "full", basket.total, f"{sorted(basket.content.items())} {last.n} {sorted(times.items())}"
+        ctx.clear_all()
+        return
+    last["n"] = r.n
+    time.register_on_time("remind", time.time() + timedelta(seconds=5))
+    time.register_on_time(time.time() + timedelta(seconds=8))
+    if r.n == 7:
+        time.clear_timer("remind")
+    yield "add", basket.total, f"{list(seen)} {time.time().second}"
+
+
+@shop.on_timer
+def shop_timer(ctx, basket, last, seen, times):
+    """Works the timers of `shop`."""
+    watermark = ctx.time_context().current_watermark()
+    yield ctx.current_timer() or "plain", basket.total, f"{list(seen)} {last.n} {watermark}"
+    if ctx.current_timer() is None:
+        ctx.clear_state("seen")
+
+
+def out(word, what, total, seen, ms):
+    return rec(Row(word=word, what=what, total=total, seen=seen, rowtime=moment(ms)))
+
+
+@pytest.mark.slow
+def test_states_and_timers_go_on_under_every_hardship():
+    verify(
+        calling(shop, IN_TIME),
+        elements=[
+            rows(("a", 3, 1_000), ("b", 7, 2_000), ("a", 3, 3_000), (None, 4, 1_000)),
+            wm(4_000),
+            wm(7_000),
+            rows(("b", 9, 8_000), ("a", 2, 500)),
+            wm(8_500),
+            wm(9_000),
+            rows(("a", 30, 9_000), ("b", 1, 9_000)),
+            wm(60_000),
+        ],
+        then=[
+            out("a", "add", 3, "[3] 1", 1_000),
+            out("b", "add", 7, "[7] 2", 2_000),
+            out("a", "add", 6, "[3, 3] 3", 3_000),
+            out(None, "add", 4, "[4] 1", 1_000),
+            wm(4_000),
+            out(None, "remind", 4, "[4] 4 7000", 6_000),
+            wm(7_000),
+            out("b", "add", 16, "[7, 9] 8", 8_000),
+            out("a", "add", 8, "[3, 3, 2] 0", 500),
+            out("a", "remind", 8, "[3, 3, 2] 2 8500", 5_500),
+            out("a", "plain", 8, "[3, 3, 2] 2 8500", 8_500),
+            wm(8_500),
+            out("a", "plain", 8, "[] 2 9000", 9_000),
+            out(None, "plain", 4, "[4] 4 9000", 9_000),
+            wm(9_000),
+            out("a", "full", 38, "[(2, 1), (3, 2), (30, 1)] 2 [(2, 1), (3, 2), (30, 1)]", 9_000),
+            out("b", "add", 17, "[7, 9, 1] 9", 9_000),
+            out("b", "plain", 17, "[7, 9, 1] 1 60000", 10_000),
+            out("b", "remind", 17, "[] 1 60000", 14_000),
+            out("b", "plain", 17, "[] 1 60000", 16_000),
+            out("b", "plain", 17, "[] 1 60000", 17_000),
+            wm(60_000),
+        ],
+    )
+
+
+def test_rows_by_themselves_are_beside_their_columns():
+    passing = {ProcessTableFunctionArgumentTrait.PASS_COLUMNS_THROUGH}
+
+    @udptf(arguments={"r": table_arg(traits=passing), "times": "INT"}, result_type="ROW<n BIGINT>")
+    def repeat(ctx, r, times):
+        return [r.n * number for number in range(times)]
+
+    verify(
+        calling(repeat, "TABLE t, 2"),
+        elements=[rows(("a", 3, 0), (None, 1, 5)), wm(5)],
+        then=[
+            rec(Row(word=word, n=n, ts=moment(ms), n0=n * times))
+            for word, n, ms in (("a", 3, 0), (None, 1, 5)) for times in range(2)
+        ] + [wm(5)],
+    )  # fmt: skip
+
+
+def test_state_that_only_is_read_expires():
+    @udptf(
+        arguments={"r": table_arg(traits=SET)},
+        states={"first": value_state(ROW_OF_N, ttl=Duration.of_seconds(10)), "seen": value_state(ROW_OF_N)},
+        result_type="BIGINT",
+    )  # fmt: skip
+    def since_first(ctx, first, seen, r):
+        seen["n"] = (seen.n or 0) + 1
+        first["n"] = r.n if first.n is None else first.n
+        yield first.n
+
+    with OperatorHarness(calling(since_first, BY_WORD)) as harness:
+        for second, n in ((1, 5), (6, 6), (12, 7)):
+            harness.give(at(second * 1000))
+            harness.give(rows(("a", n, 0)))
+        assert [values_of(one)[1] for one in harness.take()] == [5, 5, 7]
+
+
+def test_a_state_that_gets_a_field_keeps_the_others():
+    def counting(state, result):
+        @udptf(arguments={"r": table_arg(traits=SET)}, states={"count": value_state(state)}, result_type=ROW_OF_N)
+        def count(ctx, count, r):
+            count["n"] = (count.n or 0) + 1
+            yield result(count)
+
+        return calling(count, BY_WORD)
+
+    with OperatorHarness(counting(ROW_OF_N, lambda count: count.n)) as harness:
+        harness.give(rows(("a", 1, 0), ("a", 1, 0)))
+        snapshot = harness.snapshot()
+    wider = counting("ROW<more STRING, n BIGINT>", lambda count: count.n * 10 + len(count.more or ""))
+    with OperatorHarness(wider, restore=[snapshot]) as harness:
+        harness.give(rows(("a", 1, 0)))
+        assert [values_of(one) for one in harness.take()] == [("a", 30)]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda ctx, r: 1 / 0, r"function F failed for the row Row\(word='a'.*ZeroDivisionError: division by zero"),
+        (lambda ctx, r: [(1, 2)], "function F returned .1, 2. of type tuple; return BIGINT"),
+        (lambda ctx, r: ["x"], "function F returned 'x' of type str; return BIGINT"),
+        (lambda ctx, r: ctx.time_context().register_on_time(5), "the call has no timers; timers need a table argument"),
+        (lambda ctx, r: ctx.clear_state("x"), "there is no state 'x'; declared are none"),
+        (lambda ctx, r: ctx.table_semantics_for("q"), "there is no table argument 'q'.*; declared are r"),
+    ],
+)  # fmt: skip
+def test_a_function_that_fails_is_named_with_the_row(body, message):
+    function = udptf(body, arguments={"r": table_arg(traits=SET)}, result_type="ROW<n BIGINT>")
+    with OperatorHarness(calling(function, BY_WORD)) as harness:
+        with pytest.raises(UserCodeError, match=f"(?s){message}"):
+            harness.give(rows(("a", 3, 0)))
