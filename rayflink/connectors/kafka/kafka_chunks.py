@@ -11,7 +11,7 @@ from operator import index
 from pickle import PickleBuffer
 from typing import IO, SupportsIndex
 
-from .kafka_messages import KafkaMessages, merged, packed, unpacked
+from .kafka_messages import KafkaMessages, MessageColumns, merged, packed, unpacked
 
 CHUNK_BYTES = 8 << 20
 """Bytes of messages after which a chunk is complete."""
@@ -95,10 +95,15 @@ class Chunk:
             segment, places = spilled
             yield from map(segment.read, places)
 
-    def messages(self) -> Iterator[KafkaMessages]:
-        """Yield its messages, part by part."""
+    def columns(self) -> Iterator[MessageColumns]:
+        """Yield its messages, part by part, as columns of its own bytes."""
         for block in self.blocks():
             yield from unpacked(block)
+
+    def messages(self) -> Iterator[KafkaMessages]:
+        """Yield its messages, part by part, with bytes of their own."""
+        for part in self.columns():
+            yield part.messages()
 
     def spill(self, segment: Segment) -> None:
         """Move its messages from memory to a local file."""

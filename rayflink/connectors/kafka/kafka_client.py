@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import confluent_kafka
 
 log = get_logger(__name__)
-_client_log = logging.getLogger("rayflink.kafka.client")
+client_log = logging.getLogger("rayflink.kafka.client")
 """The lines that librdkafka logs, which are many while a broker is down."""
 
 _DENIED = (
@@ -196,7 +196,7 @@ def _new(kind: str, properties: Mapping[str, object], errors: ClientErrors) -> A
     module = library()
     create = getattr(admin_library() if kind == "AdminClient" else module, kind)
     try:
-        return create({**properties, "error_cb": errors.note}, logger=_client_log)
+        return create({**properties, "error_cb": errors.note}, logger=client_log)
     except module.KafkaException as error:
         raise as_exception(error.args[0], properties, f"creating a client ({kind.lower()})") from None
 
@@ -210,6 +210,7 @@ __all__ = [
     "KafkaPropertyError",
     "admin_library",
     "as_exception",
+    "client_log",
     "client_properties",
     "consumer_properties",
     "error_name",

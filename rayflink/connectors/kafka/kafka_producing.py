@@ -12,6 +12,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import Batch, rows_of
 
+from .block_producer import new_block_producer
 from .kafka_client import (
     MISSING,
     ClientErrors,
@@ -24,7 +25,7 @@ from .kafka_client import (
     without_secrets,
 )
 from .kafka_errors import KafkaBrokerUnavailable, KafkaClientError
-from .kafka_messages import ANY_PARTITION, NO_TIMESTAMP, KafkaMessages
+from .kafka_messages import ANY_PARTITION, NO_TIMESTAMP, KafkaMessages, MessageColumns
 from .kafka_record_serialization import KafkaRecordSerializationSchema
 
 if TYPE_CHECKING:
@@ -65,11 +66,17 @@ class MessageQueue:
 
     Args:
         properties: of the client.
+        by_columns: whether the producer should take messages by columns, where the client allows it.
     """
 
-    def __init__(self, properties: Mapping[str, str], errors: ClientErrors) -> None:
+    def __init__(self, properties: Mapping[str, str], errors: ClientErrors, by_columns: bool = False) -> None:
         self._properties, self._errors = properties, errors
-        self.producer = new_producer({**properties, "delivery.report.only.error": True}, errors)
+        block_producer = new_block_producer(properties, errors, self.note_failure) if by_columns else None
+        self.takes_columns = block_producer is not None
+        """Whether the producer takes messages by columns; else it is confluent-kafka's."""
+        self.producer: Any = block_producer
+        if block_producer is None:
+            self.producer = new_producer({**properties, "delivery.report.only.error": True}, errors)
         self._most = int(properties.get("queue.buffering.max.messages", 100_000))
         kbytes = int(properties.get("queue.buffering.max.kbytes", QUEUE_BYTES >> 10))
         self._most_bytes = min(kbytes << 10, QUEUE_BYTES)
@@ -79,7 +86,7 @@ class MessageQueue:
         self._dropped: KafkaClientError | None = None
         """The report of a message that the client has dropped, which is no reason: another error made it do so."""
 
-    def put(self, messages: KafkaMessages, size: int) -> None:
+    def put(self, messages: KafkaMessages | MessageColumns, size: int) -> None:
         """Give messages to the client, and wait while its queue is full.
 
         Args:
@@ -88,14 +95,20 @@ class MessageQueue:
         Raises:
             KafkaClientError: an earlier message was not delivered, or the client refuses one.
         """
+        if isinstance(messages, MessageColumns):
+            if self.takes_columns and isinstance(messages.topics, str):
+                self._put_columns(messages.topics, messages, size)
+                self.producer.poll(0)
+                return
+            messages = messages.messages()
         for topic, part in messages.by_topic():
             for start in range(0, len(part), SLICE):
                 piece = part.slice(start, start + SLICE) if len(part) > SLICE else part
-                self._wait_for_room(min(len(piece), self._most), size * len(piece) // max(1, len(messages)))
-                if piece.headers is None and piece.timestamps is None:
-                    self._put_batch(topic, piece)
+                own_size = size * len(piece) // len(messages)
+                if self.takes_columns:
+                    self._put_columns(topic, MessageColumns.of(piece), own_size)
                 else:
-                    self._put_each(topic, piece)
+                    self._put_rows(topic, piece, own_size)
         self.producer.poll(0)
 
     def flush(self, within_s: float | None = None) -> None:
@@ -142,12 +155,15 @@ class MessageQueue:
 
     def note_delivery(self, error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
         """Take the report of a message that was delivered, or was not."""
-        if error is None:
-            return
+        if error is not None:
+            self.note_failure(error, str(message.topic()))
+
+    def note_failure(self, error: confluent_kafka.KafkaError, topic: str) -> None:
+        """Take the report of a message that was not delivered."""
         if error_name(error) in _DROPPED:
-            self._dropped = self._dropped or self._as_failure(error, str(message.topic()))
+            self._dropped = self._dropped or self._as_failure(error, topic)
         elif self.failure is None:
-            self.failure = self._as_failure(error, str(message.topic()))
+            self.failure = self._as_failure(error, topic)
 
     @property
     def queued(self) -> int:
@@ -160,11 +176,29 @@ class MessageQueue:
         self.producer.purge(blocking=False)
         del self.producer
 
-    def _put_batch(self, topic: str, messages: KafkaMessages) -> None:
-        for partition, rows in _rows_by_partition(messages).items():
-            self._put_rows(topic, partition, rows)
+    def _put_columns(self, topic: str, messages: MessageColumns, size: int) -> None:
+        """Give messages to a producer that takes them by columns."""
+        rows = self.producer.rows(topic, messages)
+        for start in range(0, len(rows), SLICE):
+            part = rows.select(slice(start, start + SLICE))
+            self._wait_for_room(min(len(part), self._most), size * len(part) // len(rows))
+            while len(part):
+                part, error = self.producer.produce(part)
+                if error is not None:
+                    if error_name(error) != "_QUEUE_FULL":
+                        raise self._as_failure(error, topic)
+                    self._wait()
 
-    def _put_rows(self, topic: str, partition: int, rows: list[dict[str, Any]]) -> None:
+    def _put_rows(self, topic: str, messages: KafkaMessages, size: int) -> None:
+        """Give messages to confluent-kafka's producer."""
+        self._wait_for_room(min(len(messages), self._most), size)
+        if messages.headers is not None or messages.timestamps is not None:
+            self._put_each(topic, messages)
+            return
+        for partition, rows in _rows_by_partition(messages).items():
+            self._put_dicts(topic, partition, rows)
+
+    def _put_dicts(self, topic: str, partition: int, rows: list[dict[str, Any]]) -> None:
         produce_batch, report = self.producer.produce_batch, self.note_delivery
         while True:  # the partition is that of the call: the client ignores one that a message names
             if produce_batch(topic, rows, partition, on_delivery=report) == len(rows):
@@ -204,7 +238,10 @@ class MessageQueue:
             self._bytes = size
 
     def _wait(self) -> None:
-        self.producer.poll(_WAIT_S)
+        if self.takes_columns:
+            self.producer.wait_for_delivery()
+        else:
+            self.producer.poll(_WAIT_S)
         self.check()
 
     def _as_failure(self, error: confluent_kafka.KafkaError, topic: str) -> KafkaClientError:

@@ -123,7 +123,7 @@ class Transactions:
             self._probe(queue, chunks[-1].id.ledger_topic)
             queue.producer.begin_transaction()
             for chunk in chunks:
-                for part in chunk.messages():
+                for part in chunk.columns():
                     queue.put(part, chunk.size * len(part) // chunk.count)
 
     def finish(self, chunks: Sequence[Chunk]) -> None:
@@ -137,6 +137,8 @@ class Transactions:
         ledger = self._ledgers[last.ledger_topic].with_chunk(last.run, last.sequence)
         offset = library().TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
         with self._leaving_if_it_fails(self._queue) as queue:
+            if queue.takes_columns:  # confluent-kafka's producer does so when it commits
+                queue.producer.flush(max(0.0, self._deadline - time.monotonic()))
             send = queue.producer.send_offsets_to_transaction
             self._until(self._deadline, lambda seconds: send([offset], self._group, seconds))
             self._until(self._deadline, queue.producer.commit_transaction)
@@ -191,7 +193,7 @@ class Transactions:
             "delivery.timeout.ms": str(self._timeout_ms),
         }  # fmt: skip
         errors = ClientErrors(properties)
-        queue = MessageQueue(properties, errors)
+        queue = MessageQueue(properties, errors, by_columns=True)
 
         def initialize(seconds: float) -> None:
             queue.producer.poll(0)  # which reports the errors of connections
@@ -222,7 +224,8 @@ class Transactions:
             [entry] = self._until(time.monotonic() + CALL_S, lambda s: consumer.committed(place, timeout=s))
             if entry.error is not None:
                 raise module.KafkaException(entry.error)
-            self._group = consumer.consumer_group_metadata()
+            by_columns = self._queue is not None and self._queue.takes_columns
+            self._group = self.id if by_columns else consumer.consumer_group_metadata()
         except module.KafkaException as error:
             if error_name(error.args[0]) in MISSING:
                 raise missing_topic(topic, place_of(self._properties)) from None

@@ -66,6 +66,7 @@ class ModelKafka:
     @contextmanager
     def installed(self) -> Iterator[None]:
         patch = pytest.MonkeyPatch()
+        patch.setattr(kafka_producing, "new_block_producer", lambda *arguments: None)
         patch.setattr(kafka_producing, "new_producer", lambda properties, errors: ModelProducer(self, properties))
         patch.setattr(kafka_transactions, "new_consumer", lambda properties, errors: ModelConsumer(self, properties))
         try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rayflink.common.user_code.value_bytes import from_bytes, to_pieces
 from rayflink.connectors.kafka.kafka_chunks import CHUNK_BYTES, Chunk, ChunkId, ChunkWriter
 from rayflink.connectors.kafka.kafka_ledger import MOST_RUNS, SKEW_MS, ChunkFate, Ledger, new_run, run_start_ms
-from rayflink.connectors.kafka.kafka_messages import KafkaMessages, merged, packed, unpacked
+from rayflink.connectors.kafka.kafka_messages import KafkaMessages, MessageColumns, merged, packed, unpacked
 
 DAY_MS = 86_400_000
 NOW_MS = 1_760_000_000_000
@@ -106,7 +106,8 @@ def rows(parts: list[KafkaMessages]) -> list[tuple[object, ...]]:
 @pytest.mark.slow
 @given(parts=st.lists(messages(), max_size=3), compression=st.sampled_from([None, "lz4", "zstd"]))
 def test_messages_are_the_same_after_a_checkpoint(parts: list[KafkaMessages], compression: str | None) -> None:
-    assert rows(unpacked(packed(parts, compression))) == rows(parts)
+    assert rows([part.messages() for part in unpacked(packed(parts, compression))]) == rows(parts)
+    assert rows([MessageColumns.of(part).messages() for part in parts]) == rows(parts)
 
 
 @given(parts=st.lists(messages(), max_size=8), memory_bytes=st.sampled_from([0, 40, 10**6]), limit=st.integers(1, 90))
