@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, Rayfl
 from rayflink.common.metrics.job_report import short
 from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.options.stop_mode import StopMode
-from rayflink.common.user_code.python_files import IMPORT_REMEDY, packed
+from rayflink.common.user_code.python_files import IMPORT_REMEDY, newest_change, packed
 from rayflink.common.user_code.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
 from rayflink.graph.job_graph import JobGraph
@@ -243,7 +242,7 @@ class RayJob(JobHandle):
         stored = Stored.of(graph)
         self._likeness = _likeness(graph, options) if options.idle_s and not cached_files and stored is None else None
         every_file = (*options.python_files, *options.beside)
-        idle = IDLE.take(self._likeness, _newest_change(every_file if options.idle_s else ()))
+        idle = IDLE.take(self._likeness, newest_change(every_file if options.idle_s else ()))
         started = time.time()
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         if not options.may_lack:
@@ -450,11 +449,6 @@ def _likeness(graph: JobGraph, options: RayOptions) -> Hashable:
     """Return what a job must have in common with another one to take over its processes."""
     levels = repr(LogLevels.of(graph.configuration))
     return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), levels, options.python_files
-
-
-def _newest_change(files: Sequence[str]) -> float:
-    """Return when the newest of these files was changed, in seconds since 1970; 0.0 for none."""
-    return max((os.path.getmtime(file) for file in files if os.path.exists(file)), default=0.0)
 
 
 def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:

@@ -79,7 +79,8 @@ def modules_beside(program: Program, loaded: Mapping[str, ModuleType]) -> tuple[
 def copy_modules(modules: Iterable[str], folder: str) -> list[str]:
     """Copy modules and packages into a folder, to be imported from there, and return the files that were too large.
 
-    Left out are caches, and files without code above `LARGEST_DATA_BYTES`.
+    The copies have the times at which their files were changed. Left out are caches, and files without code above
+    `LARGEST_DATA_BYTES`.
     """
     too_large: list[str] = []
 
@@ -99,7 +100,7 @@ def copy_modules(modules: Iterable[str], folder: str) -> list[str]:
         if os.path.isdir(module):
             shutil.copytree(module, target, ignore=ignored, dirs_exist_ok=True)
         else:
-            shutil.copy(module, target)
+            shutil.copy2(module, target)
     return too_large
 
 

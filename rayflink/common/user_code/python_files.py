@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import ConfigError
@@ -71,6 +71,18 @@ def beside_program() -> tuple[str, ...]:
     return (folder,)
 
 
+def newest_change(files: Iterable[str]) -> float:
+    """Return when the newest of these files, and of those in these folders, was changed, in seconds since 1970.
+
+    It is 0.0 where there is none. That a folder is new, such as one of copies, is no change.
+
+    >>> newest_change(["/missing.py"])
+    0.0
+    """
+    places = (place for file in files for place in _files_of(file))
+    return max((os.path.getmtime(place) for place in places if os.path.exists(place)), default=0.0)
+
+
 def stage(files: Sequence[str], folder: str) -> None:
     """Copy them into a folder, from which a process that has it on its path imports the same modules.
 
@@ -122,11 +134,20 @@ def _places(file: str) -> list[str]:
     return [file, os.path.dirname(file)] if _is_package(file) else [file]
 
 
+def _files_of(file: str) -> Iterator[str]:
+    """Yield a file, or the files of a folder."""
+    if not os.path.isdir(file):
+        yield file
+    for folder, below, names in os.walk(file):
+        below[:] = sorted({*below} - {"__pycache__", ".git"})
+        yield from (os.path.join(folder, name) for name in names)
+
+
 def _is_package(file: str) -> bool:
     return os.path.isfile(os.path.join(file, "__init__.py"))
 
 
 __all__ = [
-    "IMPORT_REMEDY", "beside_program", "check_python_file", "listed_python_files", "packed", "put_on_path", "stage",
-    "unpacked",
+    "IMPORT_REMEDY", "beside_program", "check_python_file", "listed_python_files", "newest_change", "packed",
+    "put_on_path", "stage", "unpacked",
 ]  # fmt: skip
