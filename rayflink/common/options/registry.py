@@ -93,6 +93,7 @@ from .sql_options import CATALOG_STORE as CATALOG_STORE
 from .sql_options import CATALOG_STORE_PATH as CATALOG_STORE_PATH
 from .sql_options import DISTINCT_BUCKETS as DISTINCT_BUCKETS
 from .sql_options import DML_SYNC as DML_SYNC
+from .sql_options import DROP_UNREAD_WATERMARKS as DROP_UNREAD_WATERMARKS
 from .sql_options import DUPLICATE_CHANGES as DUPLICATE_CHANGES
 from .sql_options import EARLY_FIRE_DELAY as EARLY_FIRE_DELAY
 from .sql_options import EARLY_FIRE_ENABLED as EARLY_FIRE_ENABLED

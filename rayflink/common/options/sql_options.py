@@ -59,6 +59,9 @@ BROADCAST_JOIN = _option(SQL, "table.optimizer.join.broadcast-threshold", LONG, 
 MULTI_JOIN = _option(SQL, "table.optimizer.multi-join.enabled", BOOLEAN, False,
                      "Run three and more regular joins of streams, inner and left ones, that have a key in common as "
                      "one step, which stores the rows of the tables and no result between them.")
+DROP_UNREAD_WATERMARKS = _option(SQL, "rayflink.table.optimizer.drop-unread-watermarks", BOOLEAN, True,
+                                 "Make no watermarks of a table in a streaming query where no step reads them: no "
+                                 "window, join or order by event time. False: where their metric is of interest.")
 REUSE_SUB_PLAN = _option(SQL, "table.optimizer.reuse-sub-plan-enabled", BOOLEAN, True,
                          "Compute common parts of a program once.")
 REUSE_SOURCE = _option(SQL, "table.optimizer.reuse-source-enabled", BOOLEAN, True,

@@ -45,6 +45,8 @@ class TableSource(ABC):
     """Names of the columns by which updates find the row that they replace, where they lack the row before."""
     takes_constant_keys = True
     """True if rows are looked up by constants, too; else these are conditions, where there is another key."""
+    aligns_watermarks = False
+    """True if its watermarks also say how fast it and others read, as those of an alignment group do."""
     instead = "let the stream have UPDATE_BEFORE rows, too: ChangelogMode.all()"
     """The remedy where a query needs the row before an update, which the source does not have."""
 
@@ -124,6 +126,8 @@ class TableSink(ABC):
     """Subtasks that write, as 'sink.parallelism' says; None: as many as the query has."""
     loses_order = False
     """True if it has a parallelism of its own, and the changes of a row may get to several of its subtasks."""
+    reads_watermarks = True
+    """False if watermarks and event time are nothing to it, so that a query may do without them."""
     instead = "write into a table that takes changes, such as one of 'print'"
     """The remedy where it does not take the changes of a query."""
 

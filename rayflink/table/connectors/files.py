@@ -245,6 +245,11 @@ class FilesSink(TableSink):
     is_append_only: bool = True
     instead = "write into a table that takes changes, such as files with 'format' = 'debezium-json'"
 
+    @property
+    def reads_watermarks(self) -> bool:  # type: ignore[override]  # it depends on options
+        """Return whether partitions are complete by event time."""
+        return self.settings.marks is not None and self.settings.marks.time_of is not None
+
     def overwriting(self, partition: Mapping[str, Any]) -> TableSink:
         keys = () if self.partitions is None else self.partitions.keys
         whole = all(key.name in partition for key in keys)

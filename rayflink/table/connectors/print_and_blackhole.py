@@ -29,6 +29,7 @@ def truth(text: str) -> bool:
 
 class _Blackhole(TableSink):
     is_append_only = False
+    reads_watermarks = False
 
     def attach(self, stream: DataStream, name: str) -> Step:
         return stream.sink_to(DiscardingSink()).name(name)
@@ -45,6 +46,7 @@ class Blackhole(Connector):
 
 class _Print(TableSink):
     is_append_only = False
+    reads_watermarks = False
 
     def __init__(self, schema: Schema, identifier: str, stderr: bool) -> None:
         self._schema, self._identifier, self._stderr = schema, identifier, stderr

@@ -14,6 +14,7 @@ from .estimates import Estimates
 from .phases import BATCH_ONLY, LOGICAL, PHASES, STREAM_ONLY, Rule, name_of
 from .planner_config import PlannerConfig
 from .rules.broadcast_join import broadcast_join
+from .rules.drop_unread_watermarks import drop_unread_watermarks
 from .rules.fold_constants import fold_constants
 from .rules.joins_of_streams.multi_join import multi_join
 from .rules.one_phase_aggregate import one_phase_aggregate
@@ -42,6 +43,8 @@ class RuleSettings:
         distinct_buckets: into how many DISTINCT aggregates of streams are split; 0: they are not.
         has_mini_batch: rows of streams wait to be aggregated together.
         merges_joins: joins of streams with a common key are run in one step.
+        drops_watermarks: watermarks that no step reads are left out.
+        tables_with_readers: tables whose watermarks other plans read.
     """
 
     is_batch: bool = False
@@ -53,6 +56,8 @@ class RuleSettings:
     distinct_buckets: int = 0
     has_mini_batch: bool = False
     merges_joins: bool = False
+    drops_watermarks: bool = True
+    tables_with_readers: frozenset[tuple[str, ...]] = frozenset()
 
 
 def optimized(plan: Relation, session: Session, settings: RuleSettings | None = None) -> Relation:
@@ -90,6 +95,9 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
     reorder = partial(reorder_joins, estimates=estimates, most_bushy=most)
     return {
         multi_join: partial(multi_join, is_enabled=settings.merges_joins),
+        drop_unread_watermarks: partial(
+            drop_unread_watermarks, is_enabled=settings.drops_watermarks, read_elsewhere=settings.tables_with_readers
+        ),
         fold_constants: partial(fold_constants, session=session),
         broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
         one_phase_aggregate: partial(one_phase_aggregate, estimates=estimates, strategy=settings.phases),

@@ -12,6 +12,7 @@ from ..plan.logical import Relation
 from .rules.batch_join import batch_join
 from .rules.broadcast_join import broadcast_join
 from .rules.constant_rows import constant_rows
+from .rules.drop_unread_watermarks import drop_unread_watermarks
 from .rules.drop_watermarks import drop_watermarks
 from .rules.fold_constants import fold_constants
 from .rules.joins_of_streams.multi_join import multi_join
@@ -73,6 +74,9 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         constant_rows,
     ),
     SOURCES: (
+        drop_unread_watermarks,
+        merge_projections_and_filters,
+        push_filter_down,
         push_filter_into_scan,
         push_projection_through_join,
         push_projection_through_rank,
@@ -105,7 +109,9 @@ NEEDED = frozenset(
     }
 )
 """Rules without which some queries cannot run."""
-STREAM_ONLY = frozenset({"multi_join", "store_by_unique_key", "stream_join", "two_phase_groups"})
+STREAM_ONLY = frozenset(
+    {"drop_unread_watermarks", "multi_join", "store_by_unique_key", "stream_join", "two_phase_groups"}
+)
 BATCH_ONLY = frozenset({"broadcast_join", "drop_watermarks", "one_phase_aggregate", "reorder_joins"})
 
 

@@ -207,6 +207,7 @@ class PlanningContext:
             get(options.DISTINCT_BUCKETS) if get(options.SPLIT_DISTINCT) and not self.is_batch else 0,
             get(options.MINI_BATCH) and not self.is_batch,
             get(options.MULTI_JOIN),
+            get(options.DROP_UNREAD_WATERMARKS),
         )
 
     def planner_settings(self) -> PlannerSettings:

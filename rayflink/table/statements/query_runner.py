@@ -24,6 +24,7 @@ from ..explain_detail import ExplainDetail
 from ..optimizer.awaited_calls import awaited_in_calcs
 from ..optimizer.nondeterministic_updates import ensure_deterministic_updates, resolve_lookups
 from ..optimizer.optimizer import optimized
+from ..optimizer.rules.drop_unread_watermarks import tables_with_readers, tables_without_watermarks
 from ..optimizer.share_scans import share_scans
 from ..optimizer.upsert_sources import normalize_upserts
 from ..parsing.nesting import deeply, too_deep
@@ -65,9 +66,10 @@ class QueryRunner:
         """
         context = self.context
         ensure_mode(context.configuration, context.is_batch)
-        session, rules, settings = context.session, context.rule_settings(), context.planner_settings()
-        optimized_plans = [awaited_in_calcs(deeply(partial(optimized, plan, session, rules))) for plan in plans]
-        if settings.reuse_plans and settings.reuse_sources:
+        settings = context.planner_settings()
+        shares_scans = settings.reuse_plans and settings.reuse_sources
+        optimized_plans = [awaited_in_calcs(plan) for plan in self._by_rules(plans, shares_scans)]
+        if shares_scans:
             optimized_plans = share_scans(optimized_plans)
         if context.is_batch:
             _ensure_no_conflict_clause(plans)
@@ -82,6 +84,20 @@ class QueryRunner:
         if context.is_batch:
             _ensure_append_only(optimized_plans, modes)
         return optimized_plans
+
+    def _by_rules(self, plans: Sequence[Relation], shares_scans: bool) -> list[Relation]:
+        """Return the plans after all rules.
+
+        Args:
+            shares_scans: a table is read once, so all plans read it with watermarks if one of them needs these.
+        """
+        session, rules = self.context.session, self.context.rule_settings()
+        results = [deeply(partial(optimized, plan, session, rules)) for plan in plans]
+        read = frozenset().union(*map(tables_with_readers, results)) if shares_scans and len(plans) > 1 else frozenset()
+        if all(read.isdisjoint(tables_without_watermarks(result)) for result in results):
+            return results
+        rules = replace(rules, tables_with_readers=read)
+        return [deeply(partial(optimized, plan, session, rules)) for plan in plans]
 
     def run(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""

@@ -49,7 +49,8 @@ class PacedOrders(TableSource):
         script = [part for row in orders(self._times) for part in (row, Pause(2))]
         rows = env.from_source(ScriptedSource(script), None, name).set_parallelism(1)
         stream = rows.map_batches(Columns(arrow_schema(self._schema))).set_parallelism(1)
-        return stream.assign_timestamps_and_watermarks(strategy).set_parallelism(1)
+        timed = stream if strategy is None else stream.assign_timestamps_and_watermarks(strategy)
+        return timed.set_parallelism(1)
 
 
 class PacedConnector(Connector):

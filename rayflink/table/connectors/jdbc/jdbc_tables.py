@@ -144,6 +144,7 @@ class JdbcTableSink(TableSink):
     flushing: Flushing = Flushing()
     exactly_once: bool = False
     parallelism: int | None = None
+    reads_watermarks = False
     instead = "declare PRIMARY KEY (...) NOT ENFORCED in the table, by which rows are replaced and deleted"
 
     @property

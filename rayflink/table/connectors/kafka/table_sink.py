@@ -85,6 +85,7 @@ class KafkaTableSink(TableSink):
     key: tuple[str, ...] = ()
     row_key: tuple[str, ...] = ()
     zone: str = "UTC"
+    reads_watermarks = False
     instead = "write into a table that takes changes: of 'upsert-kafka', or with 'format' = 'debezium-json'"
 
     @property

@@ -107,6 +107,11 @@ class KafkaTableSource(TableSource):
         return self.reading.end is not None
 
     @property
+    def aligns_watermarks(self) -> bool:  # type: ignore[override]  # it depends on an option
+        """Return whether it is in an alignment group."""
+        return self.reading.watermarks.group is not None
+
+    @property
     def is_upsert(self) -> bool:
         """Return whether messages replace the row of their key."""
         return bool(self.key)

@@ -92,6 +92,7 @@ class LakeTableSink(TableSink):
     """Appends rows to a table of a lake, each once."""
 
     lake: Sink[UserRecord]
+    reads_watermarks = False
 
     def attach(self, stream: DataStream, name: str) -> Step:
         return stream.sink_to(self.lake).name(name)

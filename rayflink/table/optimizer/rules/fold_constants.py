@@ -12,14 +12,12 @@ Example:
 Without the rule:
 
     Calc(select=[id], where=[price > (2 * 50)])
-    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+    +- TableSourceScan(table=[[orders, project=[id, price]]], fields=[id, price])
 
 With the rule:
 
     Calc(select=[id], where=[price > 100])
-    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+    +- TableSourceScan(table=[[orders, filter=[price > 100], project=[id, price]]], fields=[id, price])
 """
 
 from __future__ import annotations

@@ -8,14 +8,12 @@ Without the rule:
 
     Calc(select=[id])
     +- Calc(select=[id], where=[(price > 9) AND (id < 7)])
-       +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-          +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+       +- TableSourceScan(table=[[orders, filter=[price > 9, id < 7], project=[id, price]]], fields=[id, price])
 
 With the rule:
 
     Calc(select=[id], where=[(price > 9) AND (id < 7)])
-    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-       +- TableSourceScan(table=[[orders, project=[id, price, ts]]], fields=[id, price, ts])
+    +- TableSourceScan(table=[[orders, filter=[price > 9, id < 7], project=[id, price]]], fields=[id, price])
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ Example:
 Without the rule:
 
     Calc(select=[id], where=[false])
-    +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-       +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+    +- TableSourceScan(table=[[orders, project=[id]]], fields=[id])
 
 With the rule:
 

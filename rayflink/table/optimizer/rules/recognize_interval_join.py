@@ -16,17 +16,15 @@ Without the rule:
     +- Join(joinType=[InnerJoin], where=[id = id AND (ts0 >= ts) AND (ts0 <= (ts + 3600000))], select=[id, ts, id0,
          ts0], leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
        :- Exchange(distribution=[hash[id]])
-       :  +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-       :     +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+       :  +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
        +- Exchange(distribution=[hash[id]])
-          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-             +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
+          +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
 
 With the rule:
 
     Calc(select=[id])
-    +- IntervalJoin(interval=[lowerBound=0, upperBound=3600000, isRowTime=true, leftTimeIndex=ts,
-         rightTimeIndex=ts], joinType=[InnerJoin], where=[id = id], select=[id, ts, id0, ts0])
+    +- IntervalJoin(interval=[lowerBound=0, upperBound=3600000, isRowTime=true, leftTimeIndex=ts, rightTimeIndex=ts],
+         joinType=[InnerJoin], where=[id = id], select=[id, ts, id0, ts0])
        :- Exchange(distribution=[hash[id]])
        :  +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
        :     +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])

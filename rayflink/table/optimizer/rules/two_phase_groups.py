@@ -14,9 +14,7 @@ Without the rule:
     Calc(select=[id, EXPR$0 AS n])
     +- GroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
        +- Exchange(distribution=[hash[id]])
-          +- Calc(select=[id])
-             +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+          +- TableSourceScan(table=[[orders, project=[id]]], fields=[id])
 
 With the rule:
 
@@ -24,9 +22,7 @@ With the rule:
     +- GlobalGroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
        +- Exchange(distribution=[hash[id]])
           +- LocalGroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
-             +- Calc(select=[id])
-                +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                   +- TableSourceScan(table=[[orders, project=[id, ts]]], fields=[id, ts])
+             +- TableSourceScan(table=[[orders, project=[id]]], fields=[id])
 """
 
 from __future__ import annotations

@@ -16,33 +16,31 @@ Without the rule:
 
     Calc(select=[name, page, amount])
     +- Join(joinType=[LeftOuterJoin], where=[id0 = id], select=[name, id0, page, id, amount],
-             leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
+         leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
        :- Exchange(distribution=[hash[id0]])
        :  +- Calc(select=[name, id0, page])
        :     +- Join(joinType=[InnerJoin], where=[id = id], select=[id, name, id0, page],
-                      leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
+       :          leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey])
        :        :- Exchange(distribution=[hash[id]])
        :        :  +- TableSourceScan(table=[[customers]], fields=[id, name])
        :        +- Exchange(distribution=[hash[id]])
        :           +- TableSourceScan(table=[[visits]], fields=[id, page])
        +- Exchange(distribution=[hash[id]])
           +- Calc(select=[id, amount], where=[amount > 10])
-             +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                +- TableSourceScan(table=[[payments]], fields=[id, amount, ts])
+             +- TableSourceScan(table=[[payments, filter=[amount > 10], project=[id, amount]]], fields=[id, amount])
 
 With the rule:
 
     Calc(select=[name, page, amount])
     +- MultiJoin(commonJoinKey=[id], joinTypes=[INNER, LEFT], inputUniqueKeys=[noUniqueKey, noUniqueKey,
-             noUniqueKey], joinConditions=[id = id0, id0 = id1], select=[id, name, id0, page, id1, amount])
+         noUniqueKey], joinConditions=[id = id0, id0 = id1], select=[id, name, id0, page, id1, amount])
        :- Exchange(distribution=[hash[id]])
        :  +- TableSourceScan(table=[[customers]], fields=[id, name])
        :- Exchange(distribution=[hash[id]])
        :  +- TableSourceScan(table=[[visits]], fields=[id, page])
        +- Exchange(distribution=[hash[id]])
           +- Calc(select=[id, amount], where=[amount > 10])
-             +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                +- TableSourceScan(table=[[payments]], fields=[id, amount, ts])
+             +- TableSourceScan(table=[[payments, filter=[amount > 10], project=[id, amount]]], fields=[id, amount])
 """
 
 from __future__ import annotations

@@ -20,9 +20,7 @@ Without the rule:
           +- Calc(select=[id, EXPR$0 AS n])
              +- GroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
                 +- Exchange(distribution=[hash[id]])
-                   +- Calc(select=[id])
-                      +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                         +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
+                   +- TableSourceScan(table=[[payments, project=[id]]], fields=[id])
 
 With the rule:
 
@@ -35,9 +33,7 @@ With the rule:
           +- Calc(select=[id, EXPR$0 AS n])
              +- GroupAggregate(groupBy=[id], select=[id, COUNT(*) AS EXPR$0])
                 +- Exchange(distribution=[hash[id]])
-                   +- Calc(select=[id])
-                      +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-                         +- TableSourceScan(table=[[payments, project=[id, ts]]], fields=[id, ts])
+                   +- TableSourceScan(table=[[payments, project=[id]]], fields=[id])
 """
 
 from __future__ import annotations

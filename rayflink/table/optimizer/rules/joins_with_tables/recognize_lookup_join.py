@@ -19,9 +19,7 @@ With the rule:
     Calc(select=[product, name])
     +- LookupJoin(table=[customers, project=[name]], joinType=[InnerJoin], lookup=[id=id], where=[name <> 'c2'],
          select=[id, product, name])
-       +- Calc(select=[id, product])
-          +- WatermarkAssigner(rowtime=[ts], watermark=[ts])
-             +- TableSourceScan(table=[[orders, project=[id, product, ts]]], fields=[id, product, ts])
+       +- TableSourceScan(table=[[orders, project=[id, product]]], fields=[id, product])
 """
 
 from __future__ import annotations
