@@ -233,7 +233,7 @@ class BlockProducer:
         return int(handle)
 
     def _refusal(self, reason: ctypes.Array[ctypes.c_char], properties: Mapping[str, object]) -> Exception:
-        error = library().KafkaError(library().KafkaError._INVALID_ARG, reason.value.decode(errors="replace"))
+        error = library().KafkaError(librdkafka.INVALID_ARGUMENT, reason.value.decode(errors="replace"))
         return as_exception(error, properties, "creating a client (producer)")
 
     def _topic(self, topic: str) -> int:
@@ -313,8 +313,8 @@ def _callbacks(
 ) -> tuple[object, object, object]:
     """Return what the library calls; it must live as long as the client."""
 
-    def on_report(_handle: int, message: ctypes._Pointer[librdkafka.Message], _opaque: int) -> None:
-        receive, content = report(), message.contents
+    def on_report(_handle: int, message: int, _opaque: int) -> None:
+        receive, content = report(), librdkafka.Message.from_address(message)
         if receive is not None and content.error:
             receive(_as_error(content.error), functions.topic_name(content.topic).decode())
 

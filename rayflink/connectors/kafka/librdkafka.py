@@ -7,10 +7,11 @@ linked to the library, so that its functions are found through the module.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,6 +38,8 @@ PURGE_ALL: Final = 0x1 | 0x2 | 0x4
 PRODUCER: Final = 0
 FATAL: Final = -150
 """The code of an error that stands for the fatal error of a client."""
+INVALID_ARGUMENT: Final = -186
+"""The code of the error of a value that the library refuses."""
 ERROR_BYTES: Final = 512
 
 
@@ -84,7 +87,7 @@ class TopicPartition(ctypes.Structure):
     ]  # fmt: skip
 
 
-Report = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
+Report = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
 NoteError = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 NoteLog = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 
@@ -146,7 +149,7 @@ class Library:
         self.produceva = quick.rd_kafka_produceva
         self.produceva.restype, self.produceva.argtypes = c_void_p, (c_void_p, c_void_p, c_size_t)
 
-    def __getattr__(self, name: str) -> ctypes._NamedFuncPointer:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         raise AttributeError(f"librdkafka's function {name} is not declared")
 
 
@@ -160,7 +163,7 @@ def load() -> Library | None:
 
 
 __all__ = [
-    "COPY", "ERROR_BYTES", "FATAL", "FIELD", "FLAGS", "HEADER", "KEY", "MESSAGE", "PARTITION", "PARTITIONS",
-    "PRODUCER", "PURGE_ALL", "TIMESTAMP", "TOPIC", "VALUE", "Library", "Message", "Metadata", "NoteError", "NoteLog",
-    "Report", "load",
+    "COPY", "ERROR_BYTES", "FATAL", "FIELD", "FLAGS", "HEADER", "INVALID_ARGUMENT", "KEY", "MESSAGE",
+    "PARTITION", "PARTITIONS", "PRODUCER", "PURGE_ALL", "TIMESTAMP", "TOPIC", "VALUE", "Library", "Message",
+    "Metadata", "NoteError", "NoteLog", "Report", "load",
 ]  # fmt: skip
