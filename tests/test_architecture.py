@@ -50,7 +50,7 @@ ROOMS = {
     "rayflink.cep": "nfa runtime",
     "rayflink.table": (
         "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
-        "physical statements descriptors"
+        "explaining physical compiled_plans statements descriptors"
     ),
     "rayflink.table.runtime": (
         "aggregates keyed_state windows joins ranks groups upserts matching lookups over processing"

@@ -3,7 +3,8 @@
 The modules here are PyFlink's paths. A query goes through the rooms: `parsing` (text to trees), `binding` (names and
 types), `plan` (relations), `optimizer`, `physical` (steps of a stream program), while `statements` runs them, and
 `runtime` has the operators. `dsl` has expressions of programs, `functions` and `user_functions` what they call,
-`connectors` the tables outside, `conversion` streams and Python values as tables.
+`connectors` the tables outside, `conversion` streams and Python values as tables; `explaining` shows plans, and
+`compiled_plans` stores them.
 
 Steps of `rayflink.datastream` leave, by `StreamBuilder` alone: nothing here knows a runner.
 """
@@ -16,6 +17,7 @@ from rayflink.common.exports import lazy_exports
 
 if TYPE_CHECKING:
     from rayflink.table.changelog_mode import ChangelogMode as ChangelogMode
+    from rayflink.table.compiled_plan import CompiledPlan as CompiledPlan
     from rayflink.table.data_view import DataView as DataView
     from rayflink.table.data_view import ListView as ListView
     from rayflink.table.data_view import MapView as MapView
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from rayflink.table.expression import Expression as Expression
     from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.plan.conflicts import InsertConflictStrategy as InsertConflictStrategy
+    from rayflink.table.plan_reference import PlanReference as PlanReference
     from rayflink.table.resolved_schema import ResolvedSchema as ResolvedSchema
     from rayflink.table.result_kind import ResultKind as ResultKind
     from rayflink.table.runtime.lookups.lookup_function import LookupFunction as LookupFunction
@@ -73,6 +76,7 @@ else:
         __name__,
         {
             "rayflink.table.changelog_mode": "ChangelogMode",
+            "rayflink.table.compiled_plan": "CompiledPlan",
             "rayflink.table.data_view": "DataView ListView MapView",
             "rayflink.table.dsl.process_calls": "PartitionedTable",
             "rayflink.table.environment_settings": "EnvironmentSettings",
@@ -82,6 +86,7 @@ else:
             "rayflink.table.dsl.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
             "OverWindowedTable WindowGroupedTable",
             "rayflink.table.plan.conflicts": "InsertConflictStrategy",
+            "rayflink.table.plan_reference": "PlanReference",
             "rayflink.table.resolved_schema": "ResolvedSchema",
             "rayflink.table.result_kind": "ResultKind",
             "rayflink.table.optimizer.planner_config": "PlannerConfig",

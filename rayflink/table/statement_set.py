@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .compiled_plan import CompiledPlan, compiled
 from .errors import SqlError
 from .explain_detail import ExplainDetail
 from .parsing.statement_parser import parse_statement
@@ -69,6 +70,16 @@ class StatementSet:
         """Write that to the terminal."""
         print(self.explain(*extra_details))
 
+    def compile_plan(self) -> CompiledPlan:
+        """Return the plan of the statements, which can be written to a file and run later; they stay in the set.
+
+        Raises:
+            SqlError: the set is empty, or part of the plan is bound to this program.
+        """
+        if not self._sinks:
+            raise _empty()
+        return compiled(self._queries, self._sinks)
+
     def execute(self) -> TableResult:
         """Run them as one job; the set is empty then.
 
@@ -79,9 +90,13 @@ class StatementSet:
 
     def _taken(self) -> list[Sink]:
         if not self._sinks:
-            raise SqlError("the statement set is empty", "add queries with add_insert or add_insert_sql")
+            raise _empty()
         sinks, self._sinks = self._sinks, []
         return sinks
+
+
+def _empty() -> SqlError:
+    return SqlError("the statement set is empty", "add queries with add_insert or add_insert_sql")
 
 
 __all__ = ["StatementSet"]

@@ -17,6 +17,7 @@ from rayflink.datastream.streams.stream import DataStream
 from rayflink.datastream.streams.stream_builder import StreamBuilder, keep_parallelism
 from rayflink.user_types import UserRecord
 
+from .compiled_plan import CompiledPlan, loaded
 from .connectors.in_memory import HeldTable
 from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
@@ -35,6 +36,7 @@ from .physical.stream_sinks import AsRecord
 from .physical.stream_tables import columns_asked, columns_of, definition_of
 from .plan.changelog import ChangelogMode
 from .plan.logical import ANONYMOUS, Attribute, Scan
+from .plan_reference import PlanReference
 from .runtime.lookups.lookup_function import LookupFunction
 from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
@@ -206,6 +208,26 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
             extra_details: further details.
         """
         return StatementRunner(self._queries, stmt).explain(parse_statement(stmt), extra_details)
+
+    def compile_plan_sql(self, stmt: str) -> CompiledPlan:
+        """Return the plan of an INSERT or of a STATEMENT SET, which can be written to a file and run later.
+
+        Raises:
+            SqlError: it is another statement, or part of the plan is bound to this program.
+        """
+        return StatementRunner(self._queries, stmt).compiled(parse_statement(stmt))
+
+    def load_plan(self, plan_reference: PlanReference) -> CompiledPlan:
+        """Read a plan.
+
+        Raises:
+            SqlError: there is none, or this version or this environment cannot run it.
+        """
+        return loaded(self._queries, plan_reference)
+
+    def execute_plan(self, plan_reference: PlanReference) -> TableResult:
+        """Read a plan and run it; see `load_plan`."""
+        return self.load_plan(plan_reference).execute()
 
     def from_elements(
         self, elements: Iterable[UserRecord], schema: ElementSchema = None, verify_schema: bool = True

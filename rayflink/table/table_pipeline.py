@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .catalog.object_names import ObjectIdentifier
+from .compiled_plan import CompiledPlan, compiled
 from .explain_detail import ExplainDetail
 from .plan.logical import ANONYMOUS, Sink
 from .table_result import TableResult
@@ -34,6 +35,13 @@ class TablePipeline:
         """
         catalog, database, name = self._sink.path
         return None if name.startswith(ANONYMOUS) else ObjectIdentifier(catalog, database, name)
+    def compile_plan(self) -> CompiledPlan:
+        """Return its plan, which can be written to a file and run later.
+
+        Raises:
+            SqlError: part of the plan is bound to this program.
+        """
+        return compiled(self._queries, [self._sink])
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """Explain how it would be run."""

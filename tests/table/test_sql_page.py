@@ -21,7 +21,7 @@ def test_the_examples_of_a_page_give_what_it_shows(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["sql-match.md", "sql-over.md", "sql-process-table-functions.md"])
+@pytest.mark.parametrize("page", ["sql-match.md", "sql-over.md", "sql-plans.md", "sql-process-table-functions.md"])
 def test_the_example_of_a_clause_gives_what_its_page_shows(page):
     found = doctest.testfile(str(DOCS / page), module_relative=False)
     assert found.attempted > 6 and found.failed == 0

@@ -169,9 +169,27 @@ class CompactionStyle(Enum):
     UNIVERSAL = "UNIVERSAL"
 
 
+class CatalogPlanCompilation(Enum):
+    """The part of what a catalog knows of tables and functions that is written into a compiled plan."""
+
+    ALL = "ALL"
+    SCHEMA = "SCHEMA"
+    IDENTIFIER = "IDENTIFIER"
+
+
+class CatalogPlanRestore(Enum):
+    """The source of what is known of the tables and functions of a compiled plan when it is loaded."""
+
+    ALL = "ALL"
+    ALL_ENFORCED = "ALL_ENFORCED"
+    IDENTIFIER = "IDENTIFIER"
+
+
 __all__ = [
     "AggPhaseStrategy",
     "AsyncRetry",
+    "CatalogPlanCompilation",
+    "CatalogPlanRestore",
     "CheckpointingMode",
     "ClosureCleanerLevel",
     "CompactionStyle",

@@ -51,6 +51,8 @@ from .option_types import (
 from .option_values import LOG_LEVELS
 from .option_values import AggPhaseStrategy as AggPhaseStrategy
 from .option_values import AsyncRetry as AsyncRetry
+from .option_values import CatalogPlanCompilation as CatalogPlanCompilation
+from .option_values import CatalogPlanRestore as CatalogPlanRestore
 from .option_values import CatalogStoreKind as CatalogStoreKind
 from .option_values import CheckpointingMode as CheckpointingMode
 from .option_values import ClosureCleanerLevel as ClosureCleanerLevel
@@ -109,6 +111,9 @@ from .sql_options import MINI_BATCH_SIZE as MINI_BATCH_SIZE
 from .sql_options import MULTI_JOIN as MULTI_JOIN
 from .sql_options import NON_DETERMINISTIC_UPDATES as NON_DETERMINISTIC_UPDATES
 from .sql_options import NOT_NULL_ENFORCER as NOT_NULL_ENFORCER
+from .sql_options import PLAN_COMPILE_OBJECTS as PLAN_COMPILE_OBJECTS
+from .sql_options import PLAN_FORCE_RECOMPILE as PLAN_FORCE_RECOMPILE
+from .sql_options import PLAN_RESTORE_OBJECTS as PLAN_RESTORE_OBJECTS
 from .sql_options import PRINT_TIME_COST as PRINT_TIME_COST
 from .sql_options import PRINTED_WIDTH as PRINTED_WIDTH
 from .sql_options import REQUIRE_ON_CONFLICT as REQUIRE_ON_CONFLICT

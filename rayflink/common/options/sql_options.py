@@ -13,6 +13,8 @@ from .option_types import BOOLEAN, DURATION, INT, LONG, STRING, enum_type
 from .option_values import (
     AggPhaseStrategy,
     AsyncRetry,
+    CatalogPlanCompilation,
+    CatalogPlanRestore,
     CatalogStoreKind,
     LookupOutput,
     NonDeterministicUpdates,
@@ -153,6 +155,18 @@ MINI_BATCH_LATENCY = _option(SQL, "table.exec.mini-batch.allow-latency", DURATIO
                              "How long rows may wait for a mini-batch; must be set where they are enabled.")
 MINI_BATCH_SIZE = _option(SQL, "table.exec.mini-batch.size", LONG, -1,
                           "Maximum number of rows in a mini-batch; must be set where they are enabled.")
+PLAN_COMPILE_OBJECTS = _option(SQL, "table.plan.compile.catalog-objects", enum_type(CatalogPlanCompilation),
+                               CatalogPlanCompilation.ALL,
+                               "What a compiled plan contains of tables and functions of catalogs: definition with "
+                               "options and class, columns alone, or the identifier. Never secrets.")
+PLAN_RESTORE_OBJECTS = _option(SQL, "table.plan.restore.catalog-objects", enum_type(CatalogPlanRestore),
+                               CatalogPlanRestore.ALL,
+                               "Where a compiled plan that is loaded finds tables and functions: ALL: in the plan, and "
+                               "in the catalog what the plan lacks; ALL_ENFORCED: in the plan; IDENTIFIER: in the "
+                               "catalog.")
+PLAN_FORCE_RECOMPILE = _option(SQL, "table.plan.force-recompile", BOOLEAN, False,
+                               "Write the file of a compiled plan anew where there is one, instead of an error, and "
+                               "compile in COMPILE AND EXECUTE PLAN instead of reading it. For debugging.")
 DML_SYNC = _option(SQL, "table.dml-sync", BOOLEAN, False,
                    "Wait in the SQL shell for the job of an INSERT before the next statement runs.")
 RESULT_MODE = _option(SQL, "sql-client.execution.result-mode", enum_type(ResultMode), ResultMode.TABLE,

@@ -56,8 +56,8 @@ class NamedFunctions(Mapping[str, Function]):
         self._catalogs, self._is_built_in = catalogs, is_built_in
         self._system: dict[str, Function] = {}
         self._temporary: dict[Path, Function] = {}
-        self._declared: dict[tuple[str, str], Function] = {}
-        """(Name, class name) -> the function that was imported."""
+        self._declared: dict[tuple[Path, str], Function] = {}
+        """(Path, class name) -> the function that was imported."""
 
     def __getitem__(self, name: str) -> Function:
         if name in self._system:
@@ -86,10 +86,35 @@ class NamedFunctions(Mapping[str, Function]):
             stored = catalog.get_function(ObjectPath(*path[1:]))
         except (FunctionNotExistException, DatabaseNotExistException):
             raise KeyError(path[2]) from None
-        key = path[2], stored.get_class_name()
+        key = path, stored.get_class_name()
         if key not in self._declared:
             self._declared[key] = imported(path[2], stored)
         return self._declared[key]
+
+    def reference(self, function: Function) -> tuple[tuple[str, ...], str] | None:
+        """Return the name by which `referenced` finds a function, and its class if a catalog stores it; None: no name.
+
+        The name of a temporary system function has one part, that of any other three.
+        """
+        for name, system in self._system.items():
+            if system == function:
+                return (name,), ""
+        for path, temporary in self._temporary.items():
+            if temporary == function:
+                return path, ""
+        for (path, class_name), stored in self._declared.items():
+            if stored == function:
+                return path, class_name
+        return None
+
+    def referenced(self, parts: tuple[str, ...]) -> Function:
+        """Return the function that `reference` named, also in another program that defines it.
+
+        Raises:
+            KeyError: there is none of the name.
+            SqlError: it cannot be imported, or has no type.
+        """
+        return self._system[parts[0]] if len(parts) == 1 else self.function(parts)
 
     def described(self, parts: tuple[str, ...]) -> FunctionFacts:
         """Return what is known of a function that is not SQL's.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..plan.logical import Attribute, Project, Relation, Scan, TimePart, WatermarkAssigner
+from ..plan.scan_abilities import ColumnPushDown
 from ..plan.typed import Column
 from .rules.merge_projections_and_filters import inlined, merge_projections_and_filters
 from .rules.push_nested_projection_into_scan import with_equal_fields
@@ -46,7 +47,8 @@ def _widened(scans: set[Scan]) -> dict[Scan, Scan]:
             by_source.setdefault(scan.source.projected(list(columns)), []).append(scan)
         for source, alike in by_source.items():
             if source is not None and len(alike) > 1:
-                wide = replace(alike[0], schema=tuple(columns.values()), source=source)
+                ability = ColumnPushDown(tuple(columns))
+                wide = alike[0].with_ability(source, ability, tuple(columns.values()))
                 widened.update({scan: wide for scan in alike if scan != wide})
     return widened
 

@@ -23,7 +23,7 @@ from .nesting import deeply
 from .table_parser import TableDefinitions
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
-               "EXPLAIN", "SET", "RESET", "EXECUTE", "BEGIN")  # fmt: skip
+               "EXPLAIN", "COMPILE", "SET", "RESET", "EXECUTE", "BEGIN")  # fmt: skip
 _NO_WORDS = (TokenType.COMMA, TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER)
 
 
@@ -368,6 +368,8 @@ class StatementParser(TableDefinitions):
     def _begun_execute(self) -> statements.AnyStatement:
         if self._words("STATEMENT", "SET"):
             return self._statement_set()
+        if self._words("PLAN"):
+            return statements.ExecutePlan(self._plan_path())
         if self._curr.text.upper() == "INSERT":
             self._advance()
             return self._begun_insert()
@@ -403,6 +405,24 @@ class StatementParser(TableDefinitions):
             self._need("STATEMENT", "SET")
             return statements.Explain(self._statement_set(), tuple(details))
         return statements.Explain(self._any(), tuple(details))
+
+    def _begun_compile(self) -> statements.CompilePlan:
+        executes = self._words("AND", "EXECUTE")
+        self._need("PLAN")
+        path, if_not_exists = self._plan_path(), False
+        if not executes:
+            if_not_exists = self._words("IF", "NOT", "EXISTS")
+        self._need("FOR")
+        if self._words("INSERT"):
+            return statements.CompilePlan(path, self._begun_insert(), if_not_exists, executes)
+        self._words("EXECUTE")
+        self._need("STATEMENT", "SET")
+        return statements.CompilePlan(path, self._statement_set(), if_not_exists, executes)
+
+    def _plan_path(self) -> str:
+        if self._curr is None or self._curr.token_type is not TokenType.STRING:
+            self.refuse("the file of a plan is wanted", "write its path in quotes: PLAN '/plans/orders.json'")
+        return self._string().removeprefix("file://")
 
     def _begun_set(self) -> statements.SetOption:
         if not self._curr:

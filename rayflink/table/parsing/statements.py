@@ -307,6 +307,28 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True)
+class CompilePlan(Statement):
+    """COMPILE PLAN; `executes`: COMPILE AND EXECUTE PLAN.
+
+    Args:
+        path: of the file.
+        compiled: INSERT, or several.
+    """
+
+    path: str
+    compiled: AnyStatement
+    if_not_exists: bool = False
+    executes: bool = False
+
+
+@dataclass(frozen=True)
+class ExecutePlan(Statement):
+    """EXECUTE PLAN of the file at a path."""
+
+    path: str
+
+
+@dataclass(frozen=True)
 class SetOption(Statement):
     """SET 'key' = 'value'; without a key, all are shown."""
 
@@ -342,6 +364,8 @@ AnyStatement: TypeAlias = (
     | Show
     | Describe
     | Explain
+    | CompilePlan
+    | ExecutePlan
     | SetOption
     | ResetOption
 )

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rayflink.common.errors import assert_never
-from rayflink.datastream.streams.step import Step
+from rayflink.datastream.streams.step import Step, transformation_of
 from rayflink.datastream.streams.stream_builder import StreamBuilder
-from rayflink.graph.transformations import Transformation
+from rayflink.graph.transformations import Transformation, next_id
 
 from ..plan.changelog import Change, ChangelogModes
 from ..plan.groups import GroupAggregate
@@ -42,6 +42,7 @@ from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.temporal_joins import TemporalJoin
 from ..plan.typed import Session
 from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from .operator_pins import Span, steps_by_relation
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
 from .physical_joins import translate_join, unsupported_join
@@ -85,6 +86,7 @@ class PhysicalPlanner:
         settings: PlannerSettings | None = None, modes: ChangelogModes | None = None,
     ) -> None:  # fmt: skip
         self._translation = Translation(env, session, settings or PlannerSettings(), translate, plans, modes)
+        self._roots: list[Transformation] = []
 
     def stream(self, plan: Relation) -> StreamBuilder:
         """Translate a plan to a stream of Arrow batches with the plan's columns.
@@ -100,7 +102,15 @@ class PhysicalPlanner:
         Raises:
             SqlError: part of the plan cannot be run.
         """
-        return write_table(self._translation, plan)
+        first = next_id()
+        step = write_table(self._translation, plan)
+        self._translation.spans.append(Span(plan, first, next_id()))
+        self._roots.append(transformation_of(step))
+        return step
+
+    def steps(self) -> list[tuple[Relation, Transformation]]:
+        """Return the steps that were added for written plans, each with its relation, in their order."""
+        return steps_by_relation(self._translation.spans, self._roots)
 
     def endless_source(self, stream: StreamBuilder) -> Transformation | None:
         """Return a source of a translated stream without an end, and without a LIMIT behind it; None: all end."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rayflink.common.options.option_types import DURATION
 from rayflink.datastream.streams.stream_builder import StreamBuilder
+from rayflink.graph.transformations import next_id
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
@@ -24,6 +25,7 @@ from ..runtime.calc import CalcOperator
 from ..runtime.key_columns import columns_key
 from ..types import DataType, DataTypes
 from .async_steps import async_steps
+from .operator_pins import Span
 from .planner_settings import PlannerSettings
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ class Translation:
         """Relations whose rows are a changelog by one of their columns, so that their order counts."""
         self.uids: dict[str, Relation] = {}
         """Calls of process table functions by what identifies their state."""
+        self.spans: list[Span] = []
+        """The steps that were added for each relation."""
         self._streams: dict[Relation, StreamBuilder] = {}
         self._changes: dict[Relation, Change] = {}
 
@@ -67,7 +71,9 @@ class Translation:
         """
         stream = self._streams.get(plan)
         if stream is None:
+            first = next_id()
             stream = self._translate(self, plan)
+            self.spans.append(Span(plan, first, next_id()))
             if self.settings.reuses(plan):
                 self._streams[plan] = stream
         return stream

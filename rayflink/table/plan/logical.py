@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from ..definitions import TableDefinition
 from ..types import DataType
 from .aggregate_call import AggregateCall
 from .changelog import Change
 from .conflicts import OnConflict
+from .scan_abilities import ScanAbility
 from .typed import Call, Column, Expr, Literal, Place
 
 
@@ -253,12 +255,21 @@ class Scan(Relation):
         source: reads the rows, see `sources.TableSource`; contains the projections and filters pushed into it.
         primary_key: names of the columns that its definition says to be the key.
         is_duplicated: the same change may come several times.
+        definition: of the table, with the options of hints; None: it is bound to this program.
+        abilities: what was pushed into the source, in this order.
     """
 
     path: tuple[str, ...]
     source: Any
     primary_key: tuple[str, ...] = ()
     is_duplicated: bool = False
+    definition: TableDefinition | None = field(default=None, compare=False, repr=False)
+    abilities: tuple[ScanAbility, ...] = field(default=(), compare=False, repr=False)
+
+    def with_ability(self, source: object, ability: ScanAbility, schema: Schema | None = None) -> Scan:
+        """Return the same with something pushed into its source."""
+        abilities = (*self.abilities, ability)
+        return replace(self, schema=self.schema if schema is None else schema, source=source, abilities=abilities)
 
     @property
     def is_named(self) -> bool:
@@ -557,6 +568,7 @@ class Sink(_OnOne):
         declared: types of its columns.
         needs_before: updates must include the row before, for it may have another key.
         on_conflict: the treatment of several rows of the query with one primary key; None: the query does not say.
+        definition: of the table; None: it is bound to this program, or its rows are replaced.
     """
 
     path: tuple[str, ...]
@@ -564,6 +576,7 @@ class Sink(_OnOne):
     declared: tuple[DataType, ...] = ()
     needs_before: bool = False
     on_conflict: OnConflict | None = None
+    definition: TableDefinition | None = field(default=None, compare=False, repr=False)
 
     def takes_changes(self) -> Change:
         return Change.INSERT if self.sink.is_append_only else Change.ALL

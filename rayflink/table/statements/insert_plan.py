@@ -86,7 +86,8 @@ def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, inse
         sink = _overwriting(sink, name, values, context.is_batch)
     declared = tuple(column.type for column in table.columns if column.is_written and column.type is not None)
     rows = fit_columns(plan, table, columns, name)
-    return Sink((), rows, path, sink, declared, on_conflict=insertion.on_conflict, place=plan.place)
+    stored = None if insertion.overwrites else table
+    return Sink((), rows, path, sink, declared, on_conflict=insertion.on_conflict, definition=stored, place=plan.place)
 
 
 def _overwriting(sink: TableSink, name: str, partition: Mapping[str, Expr], is_batch: bool) -> TableSink:

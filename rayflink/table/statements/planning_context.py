@@ -26,13 +26,11 @@ from ..errors import SqlError
 from ..optimizer.optimizer import RuleSettings
 from ..parsing.nesting import deeply
 from ..parsing.statements import Tree
-from ..physical.planner_settings import AsyncLookups, PlannerSettings
+from ..physical.planner_settings import PlannerSettings
 from ..plan.changelog import Change
 from ..plan.emission import EmitOptions
-from ..plan.groups import MiniBatch
 from ..plan.logical import UNNAMED, Relation, Scan
 from ..plan.typed import Place, Session
-from ..runtime.async_answers import AsyncCallSettings
 from ..table_config import TableConfig
 from . import resolution
 from .time_zones import known_zone, system_zone
@@ -212,35 +210,7 @@ class PlanningContext:
 
     def planner_settings(self) -> PlannerSettings:
         """Return the settings of the physical planner."""
-        get = self.configuration.get
-        return PlannerSettings(
-            two_phase=get(options.AGG_PHASE_STRATEGY) is not options.AggPhaseStrategy.ONE_PHASE,
-            reuse_plans=get(options.REUSE_SUB_PLAN),
-            reuse_sources=get(options.REUSE_SOURCE),
-            idle_timeout_ms=get(options.SOURCE_IDLE_TIMEOUT).to_millis(),
-            not_null=get(options.NOT_NULL_ENFORCER),
-            type_length=get(options.TYPE_LENGTH_ENFORCER),
-            state_ttl_ms=get(options.STATE_TTL).to_millis(),
-            mini_batch=None if self.is_batch else _mini_batch(self.configuration),
-            lookups=AsyncLookups(
-                get(options.ASYNC_LOOKUP_CAPACITY), get(options.ASYNC_LOOKUP_TIMEOUT).to_millis(),
-                get(options.ASYNC_LOOKUP_OUTPUT) is options.LookupOutput.ALLOW_UNORDERED,
-            ),
-            async_scalars=AsyncCallSettings(
-                "table.exec.async-scalar", get(options.ASYNC_SCALAR_CALLS),
-                get(options.ASYNC_SCALAR_TIMEOUT).to_millis(),
-                _retries(get(options.ASYNC_SCALAR_RETRY), get(options.ASYNC_SCALAR_ATTEMPTS)),
-                get(options.ASYNC_SCALAR_DELAY).to_millis(),
-            ),
-            async_tables=AsyncCallSettings(
-                "table.exec.async-table", get(options.ASYNC_TABLE_CALLS),
-                get(options.ASYNC_TABLE_TIMEOUT).to_millis(),
-                _retries(get(options.ASYNC_TABLE_RETRY), get(options.ASYNC_TABLE_ATTEMPTS)),
-                get(options.ASYNC_TABLE_DELAY).to_millis(),
-            ),
-            nondeterministic_updates=get(options.NON_DETERMINISTIC_UPDATES),
-            keyed_shuffle=get(options.KEYED_SHUFFLE),
-        )
+        return PlannerSettings.of(self.configuration, self.is_batch)
 
 
 def _duplicated(relation: Relation, key: tuple[str, ...]) -> Relation:
@@ -274,19 +244,6 @@ def _catalog_store(configuration: Configuration) -> CatalogStore:
         problem = f"{options.CATALOG_STORE.key} is 'file'"
         raise ConfigError(options.CATALOG_STORE_PATH.key, "no value", "a folder", f"set it, as {problem}")
     return CatalogsInFolder(folder)
-
-
-def _retries(strategy: options.AsyncRetry, attempts: int) -> int:
-    """Return how often a call that fails is repeated."""
-    return attempts if strategy is options.AsyncRetry.FIXED_DELAY else 0
-
-
-def _mini_batch(configuration: Configuration) -> MiniBatch | None:
-    """Return the size of mini-batches; None: they are not enabled."""
-    get = configuration.get
-    if not get(options.MINI_BATCH):
-        return None
-    return MiniBatch(get(options.MINI_BATCH_SIZE), get(options.MINI_BATCH_LATENCY).to_millis())
 
 
 def anonymous_name(prefix: str = UNNAMED) -> str:

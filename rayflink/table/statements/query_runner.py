@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,8 +19,8 @@ from ..conversion.arrow_columns import arrow_schema
 from ..definitions import TableDefinition
 from ..environment_settings import ensure_mode
 from ..errors import SqlError
-from ..explain import explained
 from ..explain_detail import ExplainDetail
+from ..explaining.explain_text import execution_plan, explained
 from ..optimizer.awaited_calls import awaited_in_calcs
 from ..optimizer.nondeterministic_updates import ensure_deterministic_updates, resolve_lookups
 from ..optimizer.optimizer import optimized
@@ -28,12 +28,15 @@ from ..optimizer.rules.drop_unread_watermarks import tables_with_readers, tables
 from ..optimizer.share_scans import share_scans
 from ..optimizer.upsert_sources import normalize_upserts
 from ..parsing.nesting import deeply, too_deep
+from ..physical.operator_pins import StoredOperator, pin_operators
 from ..physical.physical_planner import PhysicalPlanner
+from ..physical.planner_settings import PlannerSettings
 from ..physical.stream_sinks import deletes_before, sink_of, target
 from ..plan.changelog import ChangelogMode, ChangelogModes, changelog_modes
 from ..plan.changelog_fold import materialized
 from ..plan.explain_steps import ShownPlan
 from ..plan.logical import Attribute, Relation, Scan, Sink
+from ..plan.typed import Session
 from ..plan.upsert_keys import ensure_key, ensure_one_group
 from ..table_result import CloseableIterator, Printing, TableResult
 from ..types import DataTypes
@@ -44,6 +47,23 @@ if TYPE_CHECKING:
     import pyarrow
 
     from ..schema import Schema
+
+
+@dataclass(frozen=True)
+class PlannedInserts:
+    """Queries with the tables that they write, as they are run.
+
+    Args:
+        sinks: after all rules.
+        session: the settings that evaluation depends on.
+        settings: how they are translated.
+        operators: of relations whose steps have ids of their own, as a compiled plan says.
+    """
+
+    sinks: tuple[Sink, ...]
+    session: Session
+    settings: PlannerSettings
+    operators: tuple[tuple[Relation, tuple[StoredOperator, ...]], ...] = ()
 
 
 class QueryRunner:
@@ -101,7 +121,7 @@ class QueryRunner:
 
     def run(self, plan: Relation) -> TableResult:
         """Run a query; its rows come while it runs."""
-        with self._apart():
+        with self.apart():
             [optimized_plan] = self.optimize([plan])
             stream = self._planner([optimized_plan]).stream(optimized_plan).stream
             rows = stream.execute_and_collect(self._job_name("collect"))
@@ -119,7 +139,7 @@ class QueryRunner:
 
         [optimized_plan] = self.optimize([plan])
         schema, job_name = arrow_schema(plan.schema), self._job_name("collect")
-        with self._apart():
+        with self.apart():
             planner = self._planner([optimized_plan])
             stream = planner.stream(optimized_plan)
             endless = planner.endless_source(stream)
@@ -131,11 +151,29 @@ class QueryRunner:
             rows = materialized(stream.stream.execute_and_collect(job_name))
         return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
 
+    def plan_inserts(self, sinks: Sequence[Sink]) -> PlannedInserts:
+        """Return queries with the tables that they write, as they are run.
+
+        Raises:
+            SqlError: a table does not take what its query gives.
+        """
+        for sink in sinks:
+            if not sink.sink.requires_update_before and not self._materializes:
+                ensure_one_group(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
+        planned = [plan for plan in self.optimize(sinks) if isinstance(plan, Sink)]
+        return PlannedInserts(tuple(planned), self.context.session, self.context.planner_settings())
+
     def run_inserts(self, sinks: Sequence[Sink]) -> TableResult:
         """Run queries as one job that writes their rows; without waiting for it where `execution.attached` is false."""
-        targets = [".".join(sink.path) for sink in sinks]
-        with self._apart():
-            self.add_inserts(sinks)
+        with self.apart():
+            planned = self.plan_inserts(sinks)
+        return self.run_planned(planned)
+
+    def run_planned(self, planned: PlannedInserts) -> TableResult:
+        """Run the same, planned."""
+        targets = [".".join(sink.path) for sink in planned.sinks]
+        with self.apart():
+            self.write_planned(planned)
             job = self.env.execute_async(self._job_name(f"insert-into_{'_'.join(targets)}"))
         if not self.context.configuration.get(options.ATTACHED, True):  # `rayflink run -d`
             job.detach()
@@ -145,19 +183,22 @@ class QueryRunner:
 
     def add_inserts(self, sinks: Sequence[Sink]) -> None:
         """Make queries and the tables they write part of the environment's program."""
-        for sink in sinks:
-            if not sink.sink.requires_update_before and not self._materializes:
-                ensure_one_group(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
-        plans = self.optimize(sinks)
-        planner = self._planner(plans)
-        for plan in plans:
-            assert isinstance(plan, Sink)
-            planner.write(plan)
+        self.write_planned(self.plan_inserts(sinks))
+
+    def write_planned(self, planned: PlannedInserts) -> PhysicalPlanner:
+        """Make them, planned, part of the environment's program, and return the planner that has its steps."""
+        modes = deeply(partial(changelog_modes, planned.sinks))
+        planner = PhysicalPlanner(self.env, planned.session, planned.sinks, planned.settings, modes)
+        for sink in planned.sinks:
+            planner.write(sink)
+        if planned.operators:
+            pin_operators(planner.steps(), planned.operators)
+        return planner
 
     def explain(self, plans: Sequence[Relation], details: Collection[ExplainDetail] = ()) -> str:
         """Explain how the plans would be run."""
         optimized_plans, settings = self.optimize(plans), self.context.planner_settings()
-        with self._apart():
+        with self.apart():
             planner = self._planner(optimized_plans)
             for plan in optimized_plans:
                 if isinstance(plan, Sink):
@@ -166,6 +207,13 @@ class QueryRunner:
                     planner.stream(plan).run_without_sink()
             shown = ShownPlan(settings.two_phase, settings.reuses)
             return explained(plans, optimized_plans, shown, details, self.env.get_execution_plan)
+
+    def explain_planned(self, planned: PlannedInserts, details: Collection[ExplainDetail] = ()) -> str:
+        """Explain how queries would be run that are planned already."""
+        with self.apart():
+            self.write_planned(planned)
+            shown = ShownPlan(planned.settings.two_phase, planned.settings.reuses)
+            return execution_plan(planned.sinks, shown, details, self.env.get_execution_plan)
 
     def add_stream(self, plan: Relation) -> DataStream:
         """Return the rows of a plan as a stream of the environment's program.
@@ -227,7 +275,7 @@ class QueryRunner:
         return PhysicalPlanner(self.env, self.context.session, plans, self.context.planner_settings(), modes)
 
     @contextmanager
-    def _apart(self) -> Iterator[None]:
+    def apart(self) -> Iterator[None]:
         """Begin a program of its own, with the parallelism of queries."""
         config = self.context.configuration
         wanted, known = config.get(options.TABLE_PARALLELISM), config.get_string(options.PARALLELISM.key, None)
@@ -265,4 +313,4 @@ def _ensure_append_only(plans: Sequence[Relation], modes: ChangelogModes) -> Non
         raise SqlError(problem, "run it in streaming mode, or give ChangelogMode.insert_only()", "", changing.place)
 
 
-__all__ = ["QueryRunner"]
+__all__ = ["PlannedInserts", "QueryRunner"]

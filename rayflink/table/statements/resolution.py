@@ -82,7 +82,7 @@ def relation(path: Path, table: TableDefinition, source: Any) -> Relation:
     """
     stored = [column for column in table.columns if column.computed is None]
     schema = tuple(Attribute(column.name, column.type) for column in stored if column.type is not None)
-    plan: Relation = Scan(schema, path, source, tuple(table.primary_key))
+    plan: Relation = Scan(schema, path, source, tuple(table.primary_key), definition=table)
     if len(stored) < len(table.columns):
         plan = _with_computed(plan, table)
     if table.watermark is None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from rayflink.common.errors import assert_never
+from rayflink.common.options import registry as options
 from rayflink.common.types import Row
 
+from ..compiled_plan import CompiledPlan, compiled, loaded
 from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
 from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Attribute, Relation, Sink
+from ..plan_reference import PlanReference
 from ..table_result import TableResult, done, raw
 from ..types import DataTypes
 from . import catalog_statements, resolution
@@ -60,6 +64,10 @@ class StatementRunner:
                 return self._inserts(statement)
             case statements.Explain():
                 return self._explain(statement)
+            case statements.CompilePlan():
+                return self._compile(statement)
+            case statements.ExecutePlan():
+                return self._execute_plan(statement.path)
             case statements.CreateTable():
                 return self._create_table(statement)
             case statements.CreateView():
@@ -106,6 +114,33 @@ class StatementRunner:
             return self._queries.explain(self._plans(statement), details)
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def compiled(self, statement: statements.AnyStatement) -> CompiledPlan:
+        """Return the plan of an INSERT or of several.
+
+        Raises:
+            SqlError: it is another statement, or part of the plan is bound to this program.
+        """
+        if not isinstance(statement, (statements.Insert, statements.StatementSetOf)):
+            problem, remedy = "a plan is compiled of INSERT", "give INSERT INTO, or EXECUTE STATEMENT SET BEGIN ... END"
+            raise SqlError(problem, remedy, self._text, statement.place)
+        inserts = statement.inserts if isinstance(statement, statements.StatementSetOf) else (statement,)
+        try:
+            return compiled(self._queries, [self.sink(insert) for insert in inserts])
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def _compile(self, statement: statements.CompilePlan) -> TableResult:
+        """Write a plan to a file; with `executes`, run the one that is there, or that was written."""
+        path, recompiles = Path(statement.path), self._context.configuration.get(options.PLAN_FORCE_RECOMPILE)
+        if path.exists() and not recompiles and (statement.executes or statement.if_not_exists):
+            return self._execute_plan(statement.path) if statement.executes else done()
+        plan = self.compiled(statement.compiled)
+        plan.write_to_file(path)
+        return plan.execute() if statement.executes else done()
+
+    def _execute_plan(self, path: str) -> TableResult:
+        return loaded(self._queries, PlanReference.from_file(path)).execute()
 
     def _plans(self, statement: statements.AnyStatement) -> list[Relation]:
         if isinstance(statement, statements.Query):

@@ -176,7 +176,7 @@ OF_CATALOGS = (
 )
 
 
-def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
+def test_each_word_of_a_statement_is_heeded(environment, monkeypatch, tmp_path):
     read: set[tuple[str, str]] = set()
 
     def asked(statement, name):
@@ -209,6 +209,10 @@ def test_each_word_of_a_statement_is_heeded(environment, monkeypatch):
         "RESET 'a.b'",
         "EXPLAIN CHANGELOG_MODE INSERT INTO snk (b, a) SELECT b, a FROM t",
         "EXPLAIN STATEMENT SET BEGIN INSERT OVERWRITE snk SELECT a, b FROM t; END",
+        f"COMPILE PLAN '{tmp_path}/p' IF NOT EXISTS FOR INSERT INTO snk SELECT 1, 'x'",
+        f"COMPILE PLAN '{tmp_path}/p' IF NOT EXISTS FOR INSERT INTO snk SELECT 1, 'x'",
+        "SET 'execution.target' = 'local'",
+        f"EXECUTE PLAN '{tmp_path}/p'",
         "USE CATALOG default_catalog",
         "DROP TABLE IF EXISTS h",
         "DROP VIEW v",

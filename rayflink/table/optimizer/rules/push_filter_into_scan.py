@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from ...plan.logical import Filter, Relation, Scan
 from ...plan.lookup_joins import LookupJoin
+from ...plan.scan_abilities import FilterPushDown
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
 from ..conditions import all_of, filtered, is_movable, parts_of
@@ -55,9 +56,11 @@ def _into_scan(scan: Scan, conditions: Sequence[Expr]) -> tuple[Scan, list[Expr]
     def of_scan(expr: Expr) -> Expr:
         return replace(expr, name=scan.names[expr.index]) if isinstance(expr, Column) else expr
 
-    result = scan.source.filtered([condition.mapped(of_scan) for condition in offered]) if offered else None
+    conditions_of_scan = [condition.mapped(of_scan) for condition in offered]
+    result = scan.source.filtered(conditions_of_scan) if offered else None
     if result is None:
         return None
     source, left = result
+    ability = FilterPushDown(tuple(conditions_of_scan), tuple(left))
     others = [condition for condition in conditions if not is_movable(condition)]
-    return replace(scan, source=source), [*left, *others]
+    return scan.with_ability(source, ability), [*left, *others]

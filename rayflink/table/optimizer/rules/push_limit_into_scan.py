@@ -23,9 +23,8 @@ With the rule:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...plan.logical import Project, Relation, Scan, Sort, Union, WatermarkAssigner
+from ...plan.scan_abilities import LimitPushDown
 
 
 def push_limit_into_scan(plan: Relation) -> Relation:
@@ -45,4 +44,4 @@ def _limited(relation: Relation, rows: int) -> Relation:
     if not isinstance(relation, Scan):
         return relation
     source = relation.source.limited(rows)
-    return relation if source is None else replace(relation, source=source)
+    return relation if source is None else relation.with_ability(source, LimitPushDown(rows))

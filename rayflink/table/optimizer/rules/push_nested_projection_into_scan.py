@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ...plan.logical import Filter, Project, Relation, Scan, Schema, WatermarkAssigner
+from ...plan.scan_abilities import FieldPushDown, NarrowColumn
 from ...plan.typed import Call, Column, Expr
 from ...types import DataType, RowType
 
@@ -187,7 +188,8 @@ def _reading(relation: Project, scan: Scan, kinds: Mapping[str, DataType]) -> Re
     source = scan.source.narrowed(kinds)
     if source is None:
         return relation
-    return _over(relation, replace(scan, schema=_retyped(scan.schema, kinds), source=source))
+    ability = FieldPushDown(tuple(NarrowColumn(name, kind) for name, kind in kinds.items()))
+    return _over(relation, scan.with_ability(source, ability, _retyped(scan.schema, kinds)))
 
 
 def _over(step: Relation, scan: Scan) -> Relation:

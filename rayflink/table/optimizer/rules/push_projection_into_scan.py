@@ -49,6 +49,7 @@ from ...plan.over import OverAggregate
 from ...plan.plan_nodes import node_of
 from ...plan.process_tables import ProcessTable
 from ...plan.ranks import Rank
+from ...plan.scan_abilities import ColumnPushDown
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
 from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
@@ -223,13 +224,13 @@ def _left(node: Relation, places: Places) -> Schema:
 
 def _scan(node: Scan, wanted: Collection[int]) -> tuple[Scan, Places]:
     indexes = sorted({*wanted, *map(node.names.index, upsert_names(node))}) or [0]
-    source = (
-        node.source.projected([node.names[index] for index in indexes]) if len(indexes) < len(node.schema) else None
-    )
+    names = tuple(node.names[index] for index in indexes)
+    source = node.source.projected(list(names)) if len(indexes) < len(node.schema) else None
     if source is None:
         return node, _all(node)
     schema = tuple(node.schema[index] for index in indexes)
-    return replace(node, schema=schema, source=source), {index: number for number, index in enumerate(indexes)}
+    places = {index: number for number, index in enumerate(indexes)}
+    return node.with_ability(source, ColumnPushDown(names), schema), places
 
 
 def _window_table(node: WindowTable, wanted: set[int]) -> tuple[Relation, Places]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from .explain_detail import ExplainDetail
-from .optimizer.costs import Costs, statistics_text
-from .plan.changelog import ChangelogModes
-from .plan.explain_steps import ShownPlan, ShownStep, tree_text
-from .plan.logical import Relation, WindowAggregate
-from .plan.plan_format import plan_text
+from ..explain_detail import ExplainDetail
+from ..optimizer.costs import Costs, statistics_text
+from ..plan.changelog import ChangelogModes
+from ..plan.explain_steps import ShownPlan, ShownStep, tree_text
+from ..plan.logical import Relation, WindowAggregate
+from ..plan.plan_format import plan_text
 
 
 def explained(
@@ -28,15 +28,9 @@ def explained(
         details: further details.
         json: gives the operators.
     """
-    modes, costs = ChangelogModes(run), Costs()
+    costs = Costs()
     advised = ExplainDetail.PLAN_ADVICE in details
-
-    def line(step: ShownStep) -> str:
-        text = step.text
-        if ExplainDetail.CHANGELOG_MODE in details:
-            text = f"{text[:-1]}, changelogMode={modes.of(step.relation)})"
-        return f"{text}: {costs.of(step)}" if ExplainDetail.ESTIMATED_COST in details else text
-
+    line = _line(run, details, costs)
     roots = [shown.of(plan) for plan in run]
     parts = [
         "== Abstract Syntax Tree ==\n" + "\n\n".join(plan_text(plan) for plan in written),
@@ -44,12 +38,44 @@ def explained(
     ]
     if advised:
         parts.append(_advice(run, shown.two_phase))
-    parts.append("== Optimized Execution Plan ==\n" + tree_text(roots, lambda step: step.text, reuse=True))
+    parts.append(_execution(roots))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{json()}")
     if ExplainDetail.ESTIMATED_COST in details:
         parts.append(f"== Statistics ==\n{statistics_text(run, costs.estimates)}")
     return "\n\n".join(parts) + "\n"
+
+
+def execution_plan(
+    run: Sequence[Relation], shown: ShownPlan, details: Collection[ExplainDetail], json: Callable[[], str]
+) -> str:
+    """Return plans as they are run, whose statements are not known; see `explained`."""
+    roots, costs = [shown.of(plan) for plan in run], Costs()
+    parts = [_execution(roots)]
+    if details and set(details) != {ExplainDetail.JSON_EXECUTION_PLAN}:
+        parts = ["== Optimized Physical Plan ==\n" + tree_text(roots, _line(run, details, costs), reuse=False), *parts]
+    if ExplainDetail.JSON_EXECUTION_PLAN in details:
+        parts.append(f"== Physical Execution Plan ==\n{json()}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _execution(roots: Sequence[ShownStep]) -> str:
+    return "== Optimized Execution Plan ==\n" + tree_text(roots, lambda step: step.text, reuse=True)
+
+
+def _line(
+    run: Sequence[Relation], details: Collection[ExplainDetail], costs: Costs
+) -> Callable[[ShownStep], str]:
+    """Return how the line of a step is shown with its details."""
+    modes = ChangelogModes(run)
+
+    def line(step: ShownStep) -> str:
+        text = step.text
+        if ExplainDetail.CHANGELOG_MODE in details:
+            text = f"{text[:-1]}, changelogMode={modes.of(step.relation)})"
+        return f"{text}: {costs.of(step)}" if ExplainDetail.ESTIMATED_COST in details else text
+
+    return line
 
 
 def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
@@ -62,4 +88,4 @@ def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
     )
 
 
-__all__ = ["explained"]
+__all__ = ["execution_plan", "explained"]
