@@ -183,8 +183,8 @@ def _of(outcome: Outcome, rows: Sequence[Row] | None) -> StatementResult:
     """
     result = outcome.result
     schema = result.get_table_schema()
-    drawn = result.collect() if rows is None else iter(rows)
-    job = drawn.job if isinstance(drawn, CloseableIterator) else None
+    drawn = result.collect() if rows is None else CloseableIterator(iter(rows))
+    job = drawn.job
     names, types = tuple(schema.get_field_names()), tuple(schema.get_field_data_types())
     return StatementResult(names, types, drawn, job is not None, result.is_message, job, result.zone)
 

@@ -144,10 +144,9 @@ class CloseableIterator:
         self._nested = [(index, shape) for index, shape in shapes if shape is not None]
 
     @property
-    def job(self) -> JobClient:
-        """Return the client of the job that gives the rows."""
-        job: JobClient = self._rows.job
-        return job
+    def job(self) -> JobClient | None:
+        """Return the client of the job that gives the rows; None: they are all there."""
+        return getattr(self._rows, "job", None)
 
     def __iter__(self) -> CloseableIterator:
         return self

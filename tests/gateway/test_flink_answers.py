@@ -9,11 +9,6 @@ import pytest
 
 from tests.gateway.flink_gateway import GOLDEN, answers
 
-KNOWN = {
-    # A description says by a string whether a column takes NULL, as Flink 1.x did.
-    "DESCRIBE g": "null is a STRING",
-}
-
 
 def alike(answer: dict[str, Any]) -> dict[str, Any]:
     """An answer without what differs by design: numbers are compared as numbers, and not as they are written."""
@@ -24,5 +19,4 @@ def alike(answer: dict[str, Any]) -> dict[str, Any]:
 def test_statements_are_answered_as_by_flink_field_by_field(gateway):
     flink = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
     for ours, wanted in zip(answers(gateway.url), flink, strict=True):
-        if ours["statement"] not in KNOWN:
-            assert alike(ours) == alike(wanted), ours["statement"]
+        assert alike(ours) == alike(wanted), ours["statement"]

@@ -16,7 +16,8 @@ from . import resolution
 from .planning_context import PlanningContext
 
 DESCRIPTION = tuple(
-    Attribute(name, DataTypes.STRING()) for name in ("name", "type", "null", "key", "extras", "watermark")
+    Attribute(name, DataTypes.BOOLEAN() if name == "null" else DataTypes.STRING())
+    for name in ("name", "type", "null", "key", "extras", "watermark")
 )
 """The columns of a description of a table."""
 _FACTS = [Attribute("info name", DataTypes.STRING()), Attribute("info value", DataTypes.STRING())]
@@ -93,8 +94,8 @@ def column_rows(context: PlanningContext, statement: Show | Describe) -> list[Ro
 def _row(attribute: Attribute, column: ColumnDefinition | None, key: tuple[str, ...], watermark: str | None) -> Row:
     part = "" if attribute.part is None else _TIME_PARTS.get(attribute.part, "")
     in_key = f"PRI({', '.join(key)})" if attribute.name in key else None
-    is_nullable = str(attribute.type.is_nullable).upper()
-    return Row(attribute.name, f"{attribute.type.nullable()}{part}", is_nullable, in_key, _extras(column), watermark)
+    kind, is_nullable = f"{attribute.type.nullable()}{part}", attribute.type.is_nullable
+    return Row(attribute.name, kind, is_nullable, in_key, _extras(column), watermark)
 
 
 def _extras(column: ColumnDefinition | None) -> str | None:

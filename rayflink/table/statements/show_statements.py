@@ -22,7 +22,11 @@ from ..types import DataTypes
 from .describe_statements import DESCRIPTION, column_rows
 from .planning_context import PlanningContext
 
-_HEADERS = {"CURRENT DATABASE": "current database name", "CURRENT CATALOG": "current catalog name"}
+_HEADERS = {
+    "CURRENT DATABASE": "current database name",
+    "CURRENT CATALOG": "current catalog name",
+    "USER FUNCTIONS": "function name",
+}
 
 
 def show(context: PlanningContext, statement: Show, text: str) -> TableResult:
@@ -44,8 +48,8 @@ def _show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     if statement.what in ("CREATE TABLE", "CREATE VIEW"):
         return raw(_create_statement(context.catalogs, statement))
     if statement.what == "COLUMNS":
-        header = [Attribute("field", DESCRIPTION[0].type), *DESCRIPTION[1:]]
-        return TableResult(header, [row for row in column_rows(context, statement) if _is_like(row[0], statement)])
+        rows = [row for row in column_rows(context, statement) if _is_like(row[0], statement)]
+        return TableResult(list(DESCRIPTION), rows)
     if statement.what == "CREATE CATALOG":
         return raw(_create_catalog(context.catalogs, statement))
     if statement.what == "PARTITIONS":

@@ -50,7 +50,7 @@ def test_tables_are_listed_read_joined_and_written(t_env: TableEnvironment, data
     assert rows(t_env, "SELECT o.id, i.n FROM orders AS o JOIN `stock.items` AS i ON o.item = i.item") == [(1, 7)]
     assert rows(t_env, "SELECT id FROM dear") == [(2,)] == rows(t_env, "SELECT id FROM `public.dear`")
     described = [tuple(row)[:4] for row in t_env.execute_sql("DESCRIBE orders").collect()]
-    assert described[0] == ("id", "BIGINT", "FALSE", "PRI(item, id)")
+    assert described[0] == ("id", "BIGINT", False, "PRI(item, id)")
     assert [row[1] for row in described[2:]] == ["DECIMAL(10, 2)", "TIMESTAMP_LTZ(6)", "ARRAY<STRING>"]
     t_env.execute_sql("INSERT INTO `stock.items` VALUES ('nut', 8), ('bolt', 9)").wait()
     assert ask(database, "SELECT * FROM stock.items ORDER BY n") == [("nut", 8), ("bolt", 9)]

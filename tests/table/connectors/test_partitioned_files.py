@@ -253,9 +253,9 @@ def test_a_table_is_created_as_a_query_gives_it(t_env, tmp_path):
     assert folders(tmp_path / "t") == {"k=x"}
     described = [tuple(row) for row in t_env.execute_sql("DESCRIBE t").collect()]
     assert [row[:3] for row in described] == [
-        ("n", "INT", "FALSE"),
-        ("d", "DECIMAL(5, 2)", "FALSE"),
-        ("k", "CHAR(1)", "FALSE"),
+        ("n", "INT", False),
+        ("d", "DECIMAL(5, 2)", False),
+        ("k", "CHAR(1)", False),
     ]
     assert len(rows(t_env, "SELECT * FROM t")) == 1
     t_env.execute_sql(f"CREATE TABLE IF NOT EXISTS t {options} AS SELECT 2 AS other")

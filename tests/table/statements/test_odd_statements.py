@@ -119,7 +119,7 @@ GIVEN = [
     ("SELECT NULL = NULL, NULL < NULL, NULL IS DISTINCT FROM NULL, NULL IN (NULL)", [(None, None, False, None)]),
     ("SELECT GREATEST(NULL, NULL), UPPER(NULL), EXTRACT(YEAR FROM NULL)", [(None, None, None)]),
     ("SELECT CAST('abc' AS CHARACTER VARYING(2)), CAST(1 AS DOUBLE  PRECISION)", [("ab", 1.0)]),
-    ("SHOW COLUMNS FROM emp LIKE 'n%'", [("name", "STRING", "TRUE", None, None, None)]),
+    ("SHOW COLUMNS FROM emp LIKE 'n%'", [("name", "STRING", True, None, None, None)]),
 ]
 
 

@@ -53,10 +53,10 @@ PARTITIONED BY (`auction`) WITH (
 def test_a_table_is_described(t_env):
     t_env.execute_sql(CREATE)
     assert [tuple(row) for row in t_env.execute_sql("DESCRIBE bids").collect()] == [
-        ("auction", "BIGINT", "FALSE", "PRI(auction)", None, None),
-        ("price", "DECIMAL(8, 2)", "TRUE", None, None, None),
-        ("cents", "DECIMAL(19, 2)", "TRUE", None, "AS price * 100", None),
-        ("at", "TIMESTAMP(3) *ROWTIME*", "TRUE", None, None, "at - INTERVAL '5' SECOND"),
+        ("auction", "BIGINT", False, "PRI(auction)", None, None),
+        ("price", "DECIMAL(8, 2)", True, None, None, None),
+        ("cents", "DECIMAL(19, 2)", True, None, "AS price * 100", None),
+        ("at", "TIMESTAMP(3) *ROWTIME*", True, None, None, "at - INTERVAL '5' SECOND"),
     ]
 
 
