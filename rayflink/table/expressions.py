@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
 
-from .dsl.expression_text import Operand, call_tree, column_tree, to_expression, tree_of, value_tree
+from .dsl.expression_text import Operand, call_tree, column_tree, to_expression, tree_of
+from .dsl.typed_literals import constant_tree
 from .dsl.units import JsonOnNull, TimePointUnit
 from .expression import Expression
 from .parsing.dialect import Descriptor, Typed
-from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval
+from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval, keep_text
 from .parsing.statement_parser import parse_expression
 from .types import DataType
 from .udf import UserFunction, udf
@@ -50,13 +51,15 @@ def lit(v: Operand, data_type: DataType | None = None) -> Expression[Any]:
     """Return a constant.
 
     Args:
-        v: None, a number, text, bytes, date, time, timedelta, or a list, dict or Row of such.
+        v: None, a number, text, bytes, date, time, timedelta, `array.array`, or a list, dict or Row of such; an empty
+            list or dict needs a type.
         data_type: of the constant; None: as the value says: int is INT or BIGINT, float DOUBLE, str CHAR.
 
     Raises:
-        InvalidTypesError: there is no type for it.
+        InvalidTypesError: there is no type for it; it is a TypeError or a ValueError, too, where a value within an
+            array, a map or a row is none of its type.
     """
-    return to_expression(value_tree(v)) if data_type is None else to_expression(value_tree(v)).cast(data_type)
+    return to_expression(constant_tree(v, data_type))
 
 
 def null_of(data_type: DataType) -> Expression[Any]:
@@ -153,7 +156,7 @@ def call_sql(sql_expression: str) -> Expression[Any]:
     Raises:
         SqlError: the text is none.
     """
-    return to_expression(parse_expression(sql_expression))
+    return to_expression(keep_text(parse_expression(sql_expression), sql_expression))
 
 
 def descriptor(*column_names: str) -> Expression[Any]:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from rayflink.common.errors import InvalidTypesError
 
 from ..parsing.dialect import Interval, Typed
-from ..parsing.program_nodes import Value
+from ..parsing.program_nodes import Value, sql_text
 from ..parsing.statements import Tree
 from ..types import Root
 from .expression_text import Operand, Written, shown, tree_of
@@ -28,10 +28,15 @@ def text_of(value: Operand) -> str:
     Raises:
         InvalidTypesError: the expression has something that is written in another way.
     """
-    return _text(tree_of(value)) if isinstance(value, Written) else str(value)
+    if not isinstance(value, Written):
+        return str(value)
+    tree = tree_of(value)
+    return sql_text(tree) or _text(tree)
 
 
 def _text(tree: Tree) -> str:
+    if text := sql_text(tree):
+        return f"({text})"
     if isinstance(tree, exp.Column):
         return "`" + str(tree.name).replace("`", "``") + "`"
     if isinstance(tree, Value):

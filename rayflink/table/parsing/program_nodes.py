@@ -21,6 +21,21 @@ def joins_strings(tree: exp.Expression) -> bool:
     return bool(tree.meta.get(_JOINS_STRINGS))
 
 
+_WRITTEN = "written"
+
+
+def keep_text(tree: exp.Expression, text: str) -> exp.Expression:
+    """Return a tree that knows the text of SQL of which it was made."""
+    tree.meta[_WRITTEN] = text
+    return tree
+
+
+def sql_text(tree: exp.Expression) -> str | None:
+    """Return the text of SQL of which a tree was made; None: a program built it."""
+    text: str | None = tree.meta.get(_WRITTEN)
+    return text
+
+
 class BoundTable(exp.Expression):
     """A table whose plan is known; `this` is the `Relation`, `scope` the `Scope` of several tables."""
 
