@@ -102,6 +102,7 @@ def _add_programs(commands: Subcommands) -> None:
     about = "The arguments of the program follow it; put -- before arguments that begin with a dash."
     run = commands.add_parser("run", help="run a program", description=f"Run a program. {about}")
     _add_script(run)
+    _add_python_options(run)
     run.add_argument("--local", action="store_true", help="run the program in this process instead of on Ray")
     text = "submit the jobs to the running cluster and do not wait for them"
     run.add_argument("-d", "--detached", action="store_true", help=text)
@@ -299,6 +300,20 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-D", action="append", default=[], dest="options", metavar="key=value", help="set an option (repeatable)"
     )
+
+
+def _add_python_options(parser: argparse.ArgumentParser) -> None:
+    """Add Flink's names of the options by which a program takes code along."""
+    for short, long, option, text in (
+        ("-pyfs", "--pyFiles", "python.files", "modules to import: files, folders and zip files, with commas between"),
+        ("-pyarch", "--pyArchives", "python.archives", "archives to unpack where functions run: FILE or FILE#FOLDER"),
+        ("-pyreq", "--pyRequirements", "python.requirements", "a requirements file, or FILE#FOLDER with its packages"),
+        ("-pyexec", "--pyExecutable", "python.executable", "interpreter that runs functions on Ray"),
+    ):
+        as_option = f"{option}={{}}".format
+        parser.add_argument(
+            short, long, action="append", default=[], dest="options", metavar="PATH", type=as_option, help=text
+        )
 
 
 def _version(chosen: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,10 @@ from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.functions.master_hook import MasterTriggerRestoreHook
 from rayflink.common.options import registry as options
 from rayflink.common.options.option_sources import given_options, under_program
+from rayflink.common.user_code.python_archives import PythonArchive, listed_archives
+from rayflink.common.user_code.python_executable import check_executable
 from rayflink.common.user_code.python_files import check_python_file, put_on_path
+from rayflink.common.user_code.python_requirements import PythonRequirements
 from rayflink.graph import transformations as graph
 from rayflink.graph.checks import endless_source
 from rayflink.graph.errors import PlanError
@@ -298,29 +300,48 @@ class StreamExecutionEnvironment(FaultTolerance, Sources):
         put_on_path([path])
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
-        """Refuse requirements, which are installed where the nodes are made.
+        """Install the packages of a requirements file for the tasks when a job starts.
 
-        Raises: ConfigError: always: packages are installed where the nodes are made.
+        pip installs them once, on this machine; on Ray they are copied to every node. A local run installs nothing
+        where this interpreter has them all. Packages that rayflink runs on stay as the nodes have them.
+
+        Args:
+            requirements_file_path: as of pip.
+            requirements_cache_dir: folder with the packages, made by `pip download`; None: pip asks its index.
+
+        Raises:
+            ConfigError: a file is not there, or a line is no requirement.
         """
-        remedy = "`pip install -r` it on every node, or give runtime_env={'pip': ...} to `ray job submit`"
-        raise ConfigError("python requirements", requirements_file_path, "packages that every node has", remedy)
+        requirements = PythonRequirements.of(requirements_file_path, requirements_cache_dir)
+        self._configuration.set(options.PYTHON_REQUIREMENTS, str(requirements))
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Refuse archives, as tasks of a process share its working directory.
+        """Unpack an archive where tasks run: functions find its files by a relative path.
 
-        Raises: ConfigError: always: tasks of a process share its working directory.
+        On Ray it is unpacked in the current folder of the processes of a job; in a local run a link in the current
+        folder leads to its files while the program runs.
+
+        Args:
+            archive_path: a zip or tar file.
+            target_dir: the folder into which it is unpacked; None: it has the name of the file.
+
+        Raises:
+            ConfigError: it is no archive, or is not there; the folder is no relative path, or has another archive.
         """
-        remedy = "register_cached_file() gives each task its path, or `ray job submit --working-dir` takes it along"
-        raise ConfigError("python archive", archive_path, "a file of the distributed cache", remedy)
+        archive = PythonArchive.of(archive_path, target_dir)
+        before = self._configuration.get(options.PYTHON_ARCHIVES)
+        listed = f"{before},{archive}" if before else str(archive)
+        listed_archives(listed)
+        self._configuration.set(options.PYTHON_ARCHIVES, listed)
 
     def set_python_executable(self, python_exec: str) -> None:
-        """Accept the path of this interpreter alone.
+        """Run functions on Ray by another interpreter, on every node or in an archive; local runs have their own.
 
-        Raises: ConfigError: another interpreter than this one; Ray wants the same Python on every node.
+        Raises:
+            ConfigError: it is not there, has another version of Python or Ray, or no rayflink.
         """
-        if os.path.realpath(python_exec) != os.path.realpath(sys.executable):
-            remedy = "run the program, and Ray on every node, with that interpreter"
-            raise ConfigError("python executable", python_exec, sys.executable, remedy)
+        check_executable(python_exec)
+        self._configuration.set(options.PYTHON_EXECUTABLE, python_exec)
 
     # plans and execution
 

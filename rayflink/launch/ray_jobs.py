@@ -16,9 +16,10 @@ from rayflink.common.metrics.job_report import has_begun
 from rayflink.common.options import registry as options
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.text_output.signals import heeding_signals
-from rayflink.common.user_code.python_files import beside_program, listed_python_files
+from rayflink.common.user_code.python_files import beside_program
 from rayflink.graph.job_graph import JobGraph
 
+from .python_dependencies import PythonDependencies
 from .submitted_job import SubmittedJob
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ class RayJobClient(_JobOnRay):
 
     _job: RayJob
 
-    def __init__(self, graph: JobGraph, configuration: Configuration, stores: Sequence[RayBlocks] = ()) -> None:
+    def __init__(
+        self, graph: JobGraph, configuration: Configuration, dependencies: PythonDependencies,
+        stores: Sequence[RayBlocks] = (),
+    ) -> None:  # fmt: skip
         super().__init__(graph.id)
         from rayflink.actors.on_ray.driver.ray_cluster import RayJob, RayOptions  # slow: it loads Ray
 
@@ -86,7 +90,9 @@ class RayJobClient(_JobOnRay):
             attached=self._ends_with_driver,
             placement=configuration.get(options.PLACEMENT_STRATEGY).value,
             ask_timeout_s=configuration.get(options.ASK_TIMEOUT).to_millis() / 1000,
-            python_files=listed_python_files(configuration.get(options.PYTHON_FILES)),
+            python_files=dependencies.files,
+            archives=dependencies.archives,
+            executable=dependencies.executable,
             beside=beside_program() if configuration.get(options.MODULES_BESIDE) else (),
             idle_s=configuration.get(options.IDLE_PROCESS_TIMEOUT).to_millis() / 1000,
             may_lack=attached or configuration.get(options.ALLOW_WAITING),

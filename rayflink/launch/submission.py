@@ -12,13 +12,13 @@ from rayflink.common.job_client import JobClient
 from rayflink.common.options import registry as options
 from rayflink.common.options.ignored_options import warn_of_unheeded
 from rayflink.common.options.log_levels import LogLevels
-from rayflink.common.user_code.python_files import listed_python_files, put_on_path
 from rayflink.connectors.frames.cached import BlockStore, FileBlocks
 from rayflink.graph.checks import warn_without_checkpoints, warn_without_sink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.storage.local_storage import folder_of
 
 from .local_job import LocalJobClient
+from .python_dependencies import PythonDependencies
 from .ray_jobs import RayJobClient
 from .submitted_job import SubmittedJob
 
@@ -44,10 +44,11 @@ def submit(
     warn_of_unheeded(configuration)
     warn_without_sink(graph)
     warn_without_checkpoints(graph)
-    put_on_path(listed_python_files(configuration.get(options.PYTHON_FILES)))
     target = configuration.get(options.TARGET)
+    is_local = target is not None and target.name == "LOCAL"
+    dependencies = PythonDependencies.of(configuration, is_local)
     client: SubmittedJob
-    if target is not None and target.name == "LOCAL":
+    if is_local:
         apply_log_levels(configuration.to_dict())
         for result, partitions in cached_results:
             folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
@@ -55,7 +56,7 @@ def submit(
         client = LocalJobClient(graph)
     else:
         LogLevels.of(configuration.to_dict())  # what is wrong there is said here
-        client = _on_ray(graph, configuration, cached_results)
+        client = _on_ray(graph, configuration, dependencies, cached_results)
     for result, _ in cached_results:
         result.written_by(client)
     client.shows_progress = bool(configuration.get(options.TERMINAL_PROGRESS))
@@ -63,8 +64,9 @@ def submit(
 
 
 def _on_ray(
-    graph: JobGraph, configuration: Configuration, cached_results: Sequence[tuple[KeptResult, int]]
-) -> RayJobClient:
+    graph: JobGraph, configuration: Configuration, dependencies: PythonDependencies,
+    cached_results: Sequence[tuple[KeptResult, int]],
+) -> RayJobClient:  # fmt: skip
     stores = []
     if cached_results:
         from rayflink.actors.on_ray.driver.ray_cache import RayBlocks  # slow: it loads Ray
@@ -72,7 +74,7 @@ def _on_ray(
         for result, partitions in cached_results:
             stores.append(RayBlocks(configuration.get(options.RAY_NAMESPACE)))
             result.begin(stores[-1], partitions)
-    return RayJobClient(graph, configuration, stores)
+    return RayJobClient(graph, configuration, dependencies, stores)
 
 
 __all__ = ["KeptResult", "submit"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
+from rayflink.common.user_code.python_executable import check_executable
 
 from .statements.time_zones import system_zone
 
@@ -88,6 +90,19 @@ class TableConfig(Configuration):
         ('1 d', datetime.timedelta(days=1))
         """
         super().set(options.STATE_TTL, duration)
+
+    def get_python_executable(self) -> str:
+        """Return the interpreter that runs functions on Ray; that of this process where none is set."""
+        return super().get(options.PYTHON_EXECUTABLE) or sys.executable
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Run functions on Ray by another interpreter, on every node or in an archive; local runs have their own.
+
+        Raises:
+            ConfigError: it is not there, has another version of Python or Ray, or no rayflink.
+        """
+        check_executable(python_exec)
+        super().set(options.PYTHON_EXECUTABLE, python_exec)
 
     def get_planner_config(self) -> PlannerConfig:
         """Return the rules by which queries are rewritten before they are run."""

@@ -48,6 +48,7 @@ from .statements.query_runner import QueryRunner
 from .statements.registered_objects import RegisteredObjects
 from .statements.sql_script import ScriptRunner, show
 from .statements.statement_runner import StatementRunner
+from .statements.taken_along import TakenAlong
 from .table import Table, plan_of, select_from, with_program_line
 from .table_config import TableConfig
 from .table_result import TableResult
@@ -61,7 +62,7 @@ ElementSchema: TypeAlias = "DataType | Sequence[str | DataType | RowField | tupl
 """The columns of `from_elements`, as far as the program says them."""
 
 
-class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables):
+class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables, TakenAlong):
     """Holds tables by name and runs queries on them.
 
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_batch_mode())

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import threading
+import zipfile
 from xml.etree import ElementTree
 
 import pytest
@@ -52,6 +53,33 @@ def test_run_gives_the_script_its_options_and_arguments(script, capsys):
     assert main(["run", script(COUNT), "--local", "-p", "3", "--", "--local", "x"]) == 0
     assert capsys.readouterr().out == "3 ['--local', 'x'] [10, 20, 30, 40]\n"
     assert (sys.argv, sys.path) == before
+
+
+TAKES = """
+from pathlib import Path
+from rayflink.datastream import StreamExecutionEnvironment
+env = StreamExecutionEnvironment.get_execution_environment()
+
+def computed(n):
+    import added_by_a_flag
+
+    return n * added_by_a_flag.TEN + int(Path("unpacked/number.txt").read_text())
+
+print(list(env.from_collection([1, 2]).map(computed).execute_and_collect()))
+"""
+
+
+def test_modules_archives_and_requirements_are_named_by_flinks_flags(script, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "added_by_a_flag.py").write_text("TEN = 10\n")
+    (tmp_path / "requirements.txt").write_text("numpy>=1\n")
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        packed.writestr("number.txt", "3")
+    flags = ["-pyfs", "lib/added_by_a_flag.py", "-pyarch", "data.zip#unpacked", "-pyreq", "requirements.txt"]
+    assert main(["run", script(TAKES), "--local", *flags, "-pyexec", sys.executable]) == 0
+    assert capsys.readouterr().out == "[13, 23]\n"
 
 
 def test_the_script_wins_over_the_command_line_and_it_is_said_where(script, capsys):

@@ -17,6 +17,7 @@ from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, Rayfl
 from rayflink.common.metrics.job_report import short
 from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.options.stop_mode import StopMode
+from rayflink.common.user_code.python_archives import PythonArchive
 from rayflink.common.user_code.python_files import IMPORT_REMEDY, newest_change, packed
 from rayflink.common.user_code.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
@@ -198,6 +199,8 @@ class RayOptions:
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         ask_timeout_s: how long an answer of the coordinator may take.
         python_files: modules that the processes of the job import.
+        archives: unpacked in their current folder.
+        executable: their interpreter; "": that of the node.
         beside: those in the program's folder, which processes on its own node find there.
         may_lack: whether it is started also where the cluster is too small for it and does not grow by itself.
         idle_s: how long its processes wait for another job when it has finished, on a Ray that this process started.
@@ -209,6 +212,8 @@ class RayOptions:
     placement: str = "PACK"
     ask_timeout_s: float = ASK_TIMEOUT_S
     python_files: tuple[str, ...] = ()
+    archives: tuple[PythonArchive, ...] = ()
+    executable: str = ""
     beside: tuple[str, ...] = ()
     may_lack: bool = True
     idle_s: float = 0.0
@@ -242,7 +247,8 @@ class RayJob(JobHandle):
         stored = Stored.of(graph)
         self._likeness = _likeness(graph, options) if options.idle_s and not cached_files and stored is None else None
         every_file = (*options.python_files, *options.beside)
-        idle = IDLE.take(self._likeness, newest_change(every_file if options.idle_s else ()))
+        archives = [archive.path for archive in options.archives]
+        idle = IDLE.take(self._likeness, newest_change((*every_file, *archives) if options.idle_s else ()))
         started = time.time()
         self.owns_cluster = connect(cpus_of(graph, options.slot_cpus), namespace)
         if not options.may_lack:
@@ -254,7 +260,9 @@ class RayJob(JobHandle):
             namespace=namespace,
             lifetime="detached",
             max_restarts=0 if stored is None else -1,
-            runtime_env=runtime_env_with(options.python_files if self.owns_cluster else every_file),
+            runtime_env=runtime_env_with(
+                options.python_files if self.owns_cluster else every_file, options.archives, options.executable
+            ),
         )
         title = f"{short(graph.name, 60)} ({graph.id[:8]})"
         self._processes = idle or Processes(blueprint.remote(graph.id, stored, title), started)
@@ -448,7 +456,8 @@ class RayJob(JobHandle):
 def _likeness(graph: JobGraph, options: RayOptions) -> Hashable:
     """Return what a job must have in common with another one to take over its processes."""
     levels = repr(LogLevels.of(graph.configuration))
-    return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), levels, options.python_files
+    taken_along = options.python_files, options.archives, options.executable
+    return options.namespace, options.placement, cpus_of(graph, options.slot_cpus), levels, taken_along
 
 
 def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_TIMEOUT_S) -> JobHandle:

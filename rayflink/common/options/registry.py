@@ -72,6 +72,11 @@ from .option_values import StateBackendType as StateBackendType
 from .option_values import Target as Target
 from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
 from .option_values import UpsertMaterialize as UpsertMaterialize
+from .python_options import MODULES_BESIDE as MODULES_BESIDE
+from .python_options import PYTHON_ARCHIVES as PYTHON_ARCHIVES
+from .python_options import PYTHON_EXECUTABLE as PYTHON_EXECUTABLE
+from .python_options import PYTHON_FILES as PYTHON_FILES
+from .python_options import PYTHON_REQUIREMENTS as PYTHON_REQUIREMENTS
 from .sql_options import AGG_PHASE_STRATEGY as AGG_PHASE_STRATEGY
 from .sql_options import ALLOW_LATENESS as ALLOW_LATENESS
 from .sql_options import ASYNC_LOOKUP_CAPACITY as ASYNC_LOOKUP_CAPACITY
@@ -175,10 +180,6 @@ FORCE_AVRO = _option(_P, "pipeline.force-avro", BOOLEAN, False, "Write Java's PO
 CLOSURE_CLEANER = _option(_P, "pipeline.closure-cleaner-level", enum_type(ClosureCleanerLevel),
                           ClosureCleanerLevel.RECURSIVE, "How Java closures are cleaned.",
                           unheeded="has no Java closures; Python functions include what they use")
-PYTHON_FILES = _option(_P, "python.files", STRING, None,
-                       "Modules to ship to every node: .py files, folders, .zip and .egg files, with commas between.")
-MODULES_BESIDE = _option(_P, "rayflink.python.modules-beside", BOOLEAN, True,
-                         "On Ray, also copy the imported modules and packages of the program's folder to every node.")
 PIPELINE_JARS = _option(_P, "pipeline.jars", LIST, None, "Jars of Flink's connectors and formats; others are refused.",
                         test=JARS_OF_FLINK, unheeded="has no JVM; connectors need extras, such as rayflink[kafka]")
 PIPELINE_CLASSPATHS = _option(_P, "pipeline.classpaths", LIST, None, "Not supported: there is no JVM in the data path.",

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.table import DataTypes, EnvironmentSettings, TableEnvironment
+from rayflink.table.udf import udf
+from tests.common.user_code.tiny_wheel import write_wheel
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -29,6 +33,31 @@ def test_tasks_import_what_the_program_has_added(tmp_path, monkeypatch):
     found = list(env.from_collection([1, 2]).map(doubled).execute_and_collect())
     assert [number for number, _ in found] == [2, 4]
     assert all(where.endswith("taken_along.py") and where != str(tmp_path / "taken_along.py") for _, where in found)
+
+
+def test_functions_of_queries_have_modules_packages_and_archives(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "added_module.py").write_text("def twice(n):\n    return 2 * n\n")
+    write_wheel(tmp_path / "cached", "tinyflink", "VALUE = 40\n")
+    (tmp_path / "requirements.txt").write_text("tinyflink==1.0\n")
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as packed:
+        packed.writestr("number.txt", "300")
+    t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    t_env.get_config().set("execution.target", "ray")
+    t_env.add_python_file(str(tmp_path / "added_module.py"))
+    t_env.set_python_requirements(str(tmp_path / "requirements.txt"), str(tmp_path / "cached"))
+    t_env.add_python_archive(str(tmp_path / "data.zip"), "data")
+
+    @udf(result_type=DataTypes.BIGINT())
+    async def computed(n):
+        import added_module
+        import tinyflink
+
+        return added_module.twice(n) + tinyflink.VALUE + int(Path("data/number.txt").read_text())
+
+    t_env.create_temporary_function("computed", computed)
+    rows = list(t_env.execute_sql("SELECT computed(n) FROM (VALUES (1), (2)) AS t(n)").collect())
+    assert [row[0] for row in rows] == [342, 344]
 
 
 PROGRAM = """
