@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -135,6 +136,16 @@ class ViewDefinition:
 def quoted(name: str) -> str:
     """Return a name in back quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """Return the parts of a name, of which those in back quotes may hold points.
+
+    >>> parts_of("db.`a.b`")
+    ('db', 'a.b')
+    """
+    quoted_names = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", path)
+    return tuple(name.replace("``", "`") or plain for name, plain in quoted_names)
 
 
 def quote_string(text: str) -> str:

@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from rayflink.common.errors import InvalidTypesError
 
+from .definitions import parts_of
 from .dsl.expression_text import Operand, call_tree, column_tree, to_expression, tree_of
 from .dsl.typed_literals import constant_tree
 from .dsl.units import JsonOnNull, TimePointUnit
 from .expression import Expression
-from .parsing.dialect import Descriptor, Typed
+from .parsing.dialect import Descriptor, PathCall, Typed
 from .parsing.program_nodes import Applied, ColumnChoice, ColumnRange, RowInterval, keep_text
 from .parsing.statement_parser import parse_expression
 from .types import DataType
@@ -136,7 +137,8 @@ def call(f: Operand, *args: Operand) -> Expression[Any]:
     UPPER(word)
 
     Args:
-        f: a name, what `udf` or `udtf` made, or a function that `udf` would take.
+        f: a name, with catalog and database before it where it is not of the current ones; or what `udf` or `udtf`
+            made, or a function that `udf` would take.
         args: expressions and values.
 
     Raises:
@@ -145,7 +147,10 @@ def call(f: Operand, *args: Operand) -> Expression[Any]:
 
     trees = [tree_of(arg) for arg in args]
     if isinstance(f, str):
-        return to_expression(exp.Anonymous(this=f, expressions=trees))
+        names = parts_of(f)
+        return to_expression(
+            PathCall(this=names, expressions=trees) if len(names) > 1 else exp.Anonymous(this=f, expressions=trees)
+        )
     function = f if isinstance(f, UserFunction) else udf(f)
     return to_expression(Applied(this=function.registered(function.name), expressions=trees))
 

@@ -23,6 +23,7 @@ from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.element_columns import ElementColumns
 from .conversion.inferred_types import declared_row_type
+from .definitions import parts_of
 from .dsl.expression_text import tree_of
 from .dsl.process_calls import call_of_function
 from .environment_settings import EnvironmentSettings
@@ -42,7 +43,7 @@ from .schema import Schema, TableDescriptor
 from .statement_set import StatementSet
 from .statements.legacy_tables import LegacyTables
 from .statements.modules import Modules
-from .statements.named_tables import NamedTables, parts_of
+from .statements.named_tables import NamedTables
 from .statements.planning_context import PlanningContext, anonymous_name, check_table
 from .statements.query_runner import QueryRunner
 from .statements.registered_objects import RegisteredObjects

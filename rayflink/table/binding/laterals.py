@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from ..errors import SqlError, nearest
 from ..parsing.dialect import TABLE_FUNCTIONS
+from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..plan.logical import Attribute, Filter, Relation, Unnest, Values
 from ..plan.typed import Expr, Literal
@@ -108,6 +109,8 @@ def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
     if isinstance(call, exp.Anonymous) and str(call.name).upper() == "TABLE" and len(call.expressions) == 1:
         call = call.expressions[0]
     place = place_of(call) or place_of(tree)
+    if isinstance(call, Applied) and call.this.gives_rows and not call.this.aggregates:
+        return apply(call.this, [binder.bind(argument) for argument in call.expressions], place)
     if not isinstance(call, exp.Anonymous):
         raise SqlError("LATERAL is not followed by a table function", _USAGE, "", place)
     name = str(call.name).upper()

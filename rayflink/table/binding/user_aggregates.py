@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
 from ..errors import SqlError
+from ..parsing.dialect import PathCall
 from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..plan.typed import Expr, Function, Literal, Place
@@ -34,6 +35,36 @@ def with_user_aggregates(tree: Tree, functions: Mapping[str, Function]) -> Tree:
         function = aggregates.get(str(node.name).upper()) if isinstance(node, exp.Anonymous) else None
         if function is None:
             return node
+        replaced = Applied(this=function, expressions=[argument.copy() for argument in node.expressions])
+        replaced.meta.update(node.meta)
+        return replaced
+
+    return tree.transform(applied)
+
+
+def with_full_names(tree: Tree, function_of: Callable[[tuple[str, ...]], Function]) -> Tree:
+    """Return a query in which calls by full names, as `shop.f(x)`, are calls of these functions.
+
+    Args:
+        function_of: the parts of a name -> the function; raises KeyError where there is none.
+
+    Raises:
+        SqlError: there is none of a name.
+    """
+    if tree.find(PathCall) is None:
+        return tree
+
+    def applied(node: Tree) -> Tree:
+        if not isinstance(node, PathCall):
+            return node
+        try:
+            function = function_of(node.this)
+        except KeyError:
+            problem = f"there is no function {'.'.join(node.this)}"
+            remedy = "create it in that database; functions of SQL are written without one"
+            raise SqlError(problem, remedy, "", place_of(node)) from None
+        except SqlError as error:
+            raise (error if error.place else error.at("", place_of(node))) from error
         replaced = Applied(this=function, expressions=[argument.copy() for argument in node.expressions])
         replaced.meta.update(node.meta)
         return replaced

@@ -98,10 +98,11 @@ class Estimates:
         return max(share, 1 / max(1.0, left.rows, right.rows)) if len(pairs) > 1 else share
 
     def statistics_of(self, scan: Scan) -> TableStatistics | None:
-        """Return the statistics of a table; None: it has none."""
+        """Return the statistics that its catalog has of a table, else those of its source; None: it has none."""
         entry = self._statistics.get(id(scan))
         if entry is None:
-            entry = self._statistics[id(scan)] = scan, scan.source.statistics()
+            stored = None if scan.stored_statistics is None else scan.stored_statistics()
+            entry = self._statistics[id(scan)] = scan, scan.source.statistics() if stored is None else stored
         return entry[1]
 
     @staticmethod

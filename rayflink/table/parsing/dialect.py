@@ -60,6 +60,12 @@ class NamedArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+class PathCall(exp.Expression):
+    """A call of a function with its database, and maybe its catalog, before it; `this` is the tuple of names."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
+
+
 class Interval(exp.Expression):
     """INTERVAL 'text' unit [TO unit]."""
 
@@ -76,6 +82,23 @@ def _closed(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return tree
 
     return parsed
+
+
+def with_path_calls(tree: Any) -> Any:
+    """Return a tree in which `shop.f(x)` is a call by a full name, and no field of a column."""
+    node = tree
+    while isinstance(node, (exp.Dot, exp.Bracket)):
+        call = node.expression if isinstance(node, exp.Dot) else None
+        if isinstance(call, exp.Anonymous):
+            names = [part.name for part in node.this.find_all(exp.Identifier, bfs=False)]
+            path_call = PathCall(this=(*names, call.name), expressions=call.expressions)
+            path_call.meta.update(call.meta)
+            if node is tree:
+                return path_call
+            node.replace(path_call)
+            return tree
+        node = node.this
+    return tree
 
 
 class FlinkParser(TypeNames):
@@ -274,6 +297,9 @@ class FlinkParser(TypeNames):
     def _parse_types(self, *args: Any, **options: Any) -> Any:
         """Types stand in casts alone here, which read them by `parsed_type`."""
         return None
+
+    def _parse_column_ops(self, this: Any) -> Any:
+        return with_path_calls(super()._parse_column_ops(this))
 
     def _parse_disjunction(self) -> Any:
         return balance(super()._parse_disjunction())

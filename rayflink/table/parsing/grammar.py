@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from .dialect import Descriptor, Interval, NamedArgument, TableArgument, Typed
+from .dialect import Descriptor, Interval, NamedArgument, PathCall, TableArgument, Typed
 from .match_clauses import (
     MatchClause,
     PatternChoice,
@@ -81,6 +81,7 @@ _VALUE: Mapping[type, Parts] = {
     exp.Tuple: {"expressions": "value"},
     exp.Bracket: {"this": "value", "expressions": "value"},
     exp.Anonymous: _CALL,
+    PathCall: _CALL,
     exp.Filter: {"this": "call", "expression": "where"},
     exp.Window: {"this": "windowed", "partition_by": "value", "order": "order", "spec": "frame", "over": PLAIN,
                  "alias": "name"},
@@ -175,11 +176,11 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
         TableArgument: {"this": "table", "partition_by": "value", "order_by": "value"},
         Descriptor: {"expressions": "name"},
     },
-    "call": {exp.Anonymous: _CALL},
+    "call": {exp.Anonymous: _CALL, PathCall: _CALL},
     "lateral": {exp.Anonymous: _CALL, exp.Subquery: _VALUE[exp.Subquery]},
     "named window": {exp.Window: {"this": "name", "partition_by": "value", "order": "order", "spec": "frame",
                                   "over": PLAIN, "alias": "name"}},
-    "windowed": {exp.Anonymous: _CALL, exp.Filter: _VALUE[exp.Filter]},
+    "windowed": {exp.Anonymous: _CALL, PathCall: _CALL, exp.Filter: _VALUE[exp.Filter]},
     "frame": {exp.WindowSpec: {"kind": PLAIN, "start": BOUND, "start_side": PLAIN, "end": BOUND, "end_side": PLAIN}},
     BOUND: _VALUE,
 }  # fmt: skip

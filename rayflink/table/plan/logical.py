@@ -257,6 +257,7 @@ class Scan(Relation):
         is_duplicated: the same change may come several times.
         definition: of the table, with the options of hints; None: it is bound to this program.
         abilities: what was pushed into the source, in this order.
+        stored_statistics: returns a `TableStatistics`, those of its catalog, or None; None: the catalog has none.
     """
 
     path: tuple[str, ...]
@@ -265,6 +266,7 @@ class Scan(Relation):
     is_duplicated: bool = False
     definition: TableDefinition | None = field(default=None, compare=False, repr=False)
     abilities: tuple[ScanAbility, ...] = field(default=(), compare=False, repr=False)
+    stored_statistics: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
     def with_ability(self, source: object, ability: ScanAbility, schema: Schema | None = None) -> Scan:
         """Return the same with something pushed into its source."""

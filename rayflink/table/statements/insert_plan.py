@@ -10,7 +10,7 @@ from ..binding.queries import project
 from ..binding.scope import Scope
 from ..connectors.connector_registry import connector
 from ..connectors.contract import TableSink
-from ..definitions import ColumnDefinition, Path, TableDefinition
+from ..definitions import ColumnDefinition, Path, TableDefinition, parts_of
 from ..errors import SqlError, nearest
 from ..parsing.statements import Tree
 from ..plan.conflicts import OnConflict
@@ -18,7 +18,6 @@ from ..plan.logical import ANONYMOUS, Relation, Schema, Sink
 from ..plan.type_rules import widens
 from ..plan.typed import Column, Evaluation, Expr, Literal, Session
 from . import resolution
-from .named_tables import parts_of
 from .planning_context import PlanningContext, check_table
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from ..definitions import parts_of
 from ..errors import SqlError
 from ..sinks import CsvTableSink, TableSink
 from ..sources import TableSource
 from ..table import Table, plan_of
 from .insert_plan import insert_into
-from .named_tables import parts_of
 
 if TYPE_CHECKING:
     from rayflink.datastream import StreamExecutionEnvironment

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from ..catalog.catalog_objects import Definition
-from ..definitions import TableDefinition, ViewDefinition
+from ..definitions import TableDefinition, ViewDefinition, parts_of
 from .planning_context import PlanningContext
 
 
@@ -89,14 +88,4 @@ class NamedTables:
         self._context.catalogs.use("CATALOG", (catalog_name,), None)
 
 
-def parts_of(path: str) -> tuple[str, ...]:
-    """Return the parts of a name, of which those in back quotes may hold points.
-
-    >>> parts_of("db.`a.b`")
-    ('db', 'a.b')
-    """
-    quoted = re.findall(r"`((?:[^`]|``)*)`|([^.`]+)", path)
-    return tuple(name.replace("``", "`") or plain for name, plain in quoted)
-
-
-__all__ = ["NamedTables", "parts_of"]
+__all__ = ["NamedTables"]

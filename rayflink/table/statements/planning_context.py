@@ -14,10 +14,12 @@ from rayflink.common.options import registry as options
 from ..binding.expressions import is_built_in
 from ..binding.queries import QueryBinder
 from ..binding.query_places import place_in_text
+from ..binding.user_aggregates import with_full_names
 from ..binding.views import Views
 from ..catalog.catalog_stores import CatalogsInFolder, CatalogsInMemory, CatalogStore
 from ..catalog.named_functions import NamedFunctions
 from ..catalog.named_objects import Catalogs
+from ..catalog.object_names import ObjectPath
 from ..connectors.connector_registry import connector
 from ..connectors.legacy_options import current_options
 from ..definitions import Path, TableDefinition, ViewDefinition
@@ -33,6 +35,7 @@ from ..plan.logical import UNNAMED, Relation, Scan
 from ..plan.typed import Place, Session
 from ..table_config import TableConfig
 from . import resolution
+from .planned_statistics import StoredStatistics
 from .time_zones import known_zone, system_zone
 
 
@@ -83,7 +86,8 @@ class PlanningContext:
         try:
             emit = EmitOptions.of(self.configuration)
             binder = QueryBinder(self.lookup, self.functions, self.is_batch, emit)
-            return place_in_text(deeply(lambda: binder.bind(tree), text), text)
+            function_of = self.functions.function
+            return place_in_text(deeply(lambda: binder.bind(with_full_names(tree, function_of)), text), text)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 
@@ -103,9 +107,14 @@ class PlanningContext:
                 raise SqlError(f"OPTIONS of {path[-1]!r}, which is a view", "write them in its query", "", place)
             return self._views.plan(path, definition, place)
         try:
-            return self.read(path, definition.with_options(hints) if hints else definition)
+            plan = self.read(path, definition.with_options(hints) if hints else definition)
         except SqlError as error:  # of its options
             raise (error if error.text else error.at("", place)) from error
+        catalog = self.catalogs.catalog_named(path[0])
+        if catalog is None or self.catalogs.is_temporary(path):
+            return plan
+        statistics = StoredStatistics(catalog, ObjectPath(*path[1:]))
+        return plan.mapped(lambda part: replace(part, stored_statistics=statistics) if isinstance(part, Scan) else part)
 
     def read(self, path: Path, table: TableDefinition) -> Relation:
         """Return the plan that reads a table, whether the catalog has it or not.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..catalog.catalog_api import Catalog
 from ..catalog.catalog_objects import CatalogDescriptor
+from ..definitions import parts_of
 from ..udf import as_user_function
-from .named_tables import parts_of
 from .planning_context import PlanningContext
 from .show_statements import function_names
 
