@@ -57,19 +57,23 @@ def with_full_names(tree: Tree, function_of: Callable[[tuple[str, ...]], Functio
     def applied(node: Tree) -> Tree:
         if not isinstance(node, PathCall):
             return node
-        try:
-            function = function_of(node.this)
-        except KeyError:
-            problem = f"there is no function {'.'.join(node.this)}"
-            remedy = "create it in that database; functions of SQL are written without one"
-            raise SqlError(problem, remedy, "", place_of(node)) from None
-        except SqlError as error:
-            raise (error if error.place else error.at("", place_of(node))) from error
-        replaced = Applied(this=function, expressions=[argument.copy() for argument in node.expressions])
+        arguments = [argument.transform(applied) for argument in node.expressions]
+        replaced = Applied(this=_function(node, function_of), expressions=arguments)
         replaced.meta.update(node.meta)
         return replaced
 
     return tree.transform(applied)
+
+
+def _function(call: Tree, function_of: Callable[[tuple[str, ...]], Function]) -> Function:
+    try:
+        return function_of(call.this)
+    except KeyError:
+        problem = f"there is no function {'.'.join(call.this)}"
+        remedy = "create it in that database; functions of SQL are written without one"
+        raise SqlError(problem, remedy, "", place_of(call)) from None
+    except SqlError as error:
+        raise (error if error.place else error.at("", place_of(call))) from error
 
 
 def ensure_rows_are_wanted(call: Tree) -> None:

@@ -109,7 +109,7 @@ ENUM_TYPES: dict[str, type[Enum]] = {
 """Name -> class of a value that is one of several."""
 ENUM_NAMES: dict[type[Enum], str] = {kind: name for name, kind in ENUM_TYPES.items()}
 
-_UNSTORED = ("place", "source", "sink", "definition")
+_UNSTORED = ("place", "source", "sink", "definition", "stored_statistics")
 """Fields of nodes and values that are not written, or by `plan_tables`."""
 
 

@@ -86,19 +86,29 @@ def _closed(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def with_path_calls(tree: Any) -> Any:
     """Return a tree in which `shop.f(x)` is a call by a full name, and no field of a column."""
+    if isinstance(tree, exp.Column) and isinstance(tree.this, exp.Filter):
+        filtered, before = tree.this, [tree.args.get(part) for part in ("catalog", "db", "table")]
+        filtered.this.replace(_path_call([name.name for name in before if name is not None], filtered.this))
+        return filtered.pop()
+    if isinstance(tree, exp.Window) and isinstance(tree.this, exp.Dot):
+        tree.set("this", with_path_calls(tree.this))
     node = tree
     while isinstance(node, (exp.Dot, exp.Bracket)):
         call = node.expression if isinstance(node, exp.Dot) else None
-        if isinstance(call, exp.Anonymous):
-            names = [part.name for part in node.this.find_all(exp.Identifier, bfs=False)]
-            path_call = PathCall(this=(*names, call.name), expressions=call.expressions)
-            path_call.meta.update(call.meta)
+        if isinstance(call, exp.Anonymous) and all(isinstance(x, (exp.Dot, exp.Identifier)) for x in node.this.walk()):
+            path_call = _path_call([name.name for name in node.this.find_all(exp.Identifier, bfs=False)], call)
             if node is tree:
                 return path_call
             node.replace(path_call)
             return tree
         node = node.this
     return tree
+
+
+def _path_call(before: list[str], call: Any) -> PathCall:
+    path_call = PathCall(this=(*before, call.name), expressions=call.expressions)
+    path_call.meta.update(call.meta)
+    return path_call
 
 
 class FlinkParser(TypeNames):

@@ -86,8 +86,8 @@ class PlanningContext:
         try:
             emit = EmitOptions.of(self.configuration)
             binder = QueryBinder(self.lookup, self.functions, self.is_batch, emit)
-            function_of = self.functions.function
-            return place_in_text(deeply(lambda: binder.bind(with_full_names(tree, function_of)), text), text)
+            named = with_full_names(tree, self.functions.function)
+            return place_in_text(deeply(lambda: binder.bind(named), text), text)
         except SqlError as error:
             raise (error if error.text else error.at(text)) from error
 

@@ -29,11 +29,14 @@ def test_functions_of_any_database_are_called_by_their_full_names(t_env):
         "shop.`default`.most", udaf(max, result_type=DataTypes.BIGINT(), func_type="pandas", name="most")
     )
     numbers = "(VALUES (2), (3)) AS t(n)"
-    assert rows(t_env, f"SELECT shop.`default`.Upper(n) + 1, UPPER('a') FROM {numbers}") == [(5, "A"), (7, "A")]
+    twice = "shop.`default`.Upper(shop.`default`.Upper(n) - n)"
+    assert rows(t_env, f"SELECT {twice} + 1, UPPER('a') FROM {numbers}") == [(5, "A"), (7, "A")]
     assert rows(t_env, f"SELECT x FROM {numbers}, LATERAL TABLE(shop.`default`.parts(n)) AS p(x)") == [
         (0,), (0,), (1,), (1,), (2,),
     ]  # fmt: skip
     assert rows(t_env, f"SELECT shop.`default`.most(n) FROM {numbers}") == [(3,)]
+    assert rows(t_env, f"SELECT shop.`default`.most(n) FILTER (WHERE n < 3) FROM {numbers}") == [(2,)]
+    assert rows(t_env, f"SELECT n, shop.`default`.most(n) OVER (ORDER BY n) FROM {numbers}") == [(2, 2), (3, 3)]
     table = t_env.from_elements([(4,)], ["n"]).select(call("shop.default.upper", col("n")))
     assert [tuple(row) for row in table.execute().collect()] == [(8,)]
 

@@ -16,6 +16,8 @@ from rayflink.table.parsing.known_parts import KnownParts, inner_role
 from rayflink.table.parsing.statement_parser import StatementParser, parse_statement
 
 WORD = "this word"
+FULL_NAMES = ["SELECT a.b.f(1) OVER (ORDER BY c), a.f(1) FILTER (WHERE TRUE)"]
+"""Queries whose calls are replaced by those of the functions before they are bound."""
 QUERIES = [
     "WITH c (p) AS (SELECT a FROM t), d AS (VALUES (1), (2)) SELECT DISTINCT p FROM c WHERE p IN (1, 2) ORDER BY "
     "p LIMIT 3 OFFSET 1",
@@ -160,7 +162,8 @@ def test_each_part_of_a_query_is_read_by_what_binds_it(environment, query, monke
 
 
 def test_each_part_of_the_grammar_stands_in_a_query():
-    seen = {(role, type(node), name) for query in QUERIES for role, node in nodes(parse_statement(query).tree, "query")
+    seen = {(role, type(node), name) for query in (*QUERIES, *FULL_NAMES)
+            for role, node in nodes(parse_statement(query).tree, "query")
             for name, value in node.args.items() if value not in (None, [])}  # fmt: skip
     parts = {(kind, name) for _, kind, name in seen}
     expected = {(role, kind, name) for role, kinds in GRAMMAR.items() for kind, known in kinds.items()
