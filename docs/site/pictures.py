@@ -2,7 +2,7 @@
 
 Job graphs are what `rayflink explain --svg` draws of the examples. The other pictures are drawn from what runs tell:
 watermarks.svg and those of windows from jobs in this process, back_pressure.svg from the metrics of a simulated one,
-whose seed is fixed.
+whose seed is fixed. plan.svg is the plan of a statement set.
 They come out the same each time; tests/test_site.py compares them.
 """
 
@@ -39,12 +39,14 @@ def main(folder: Path = PICTURES) -> list[Path]:
     """Write all pictures into a folder; gives their paths."""
     sys.path.insert(0, str(Path(__file__).parent))
     from back_pressure import back_pressure_picture
+    from plan_picture import plan_picture
     from watermarks import watermarks_picture
     from windows import window_pictures
 
     folder.mkdir(parents=True, exist_ok=True)
     written = job_graphs(folder)
-    drawn = {"watermarks": watermarks_picture(), "back_pressure": back_pressure_picture(), **window_pictures()}
+    drawn = {"watermarks": watermarks_picture(), "back_pressure": back_pressure_picture(), "plan": plan_picture(),
+             **window_pictures()}  # fmt: skip
     for name, picture in drawn.items():
         written.append(folder / f"{name}.svg")
         written[-1].write_text(picture, encoding="utf-8")

@@ -10,6 +10,8 @@ from rayflink.common.options import registry as options
 from .compiled_plans.plan_document import document_text, parse_document
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .explaining.plan_drawing import PlanDrawing, drawn_plan
+from .plan.explain_steps import ShownPlan
 from .plan_reference import FilePlanReference, JsonContentPlanReference, PlanReference
 from .statements.compiled_inserts import compile_inserts, read_inserts
 from .table_result import TableResult
@@ -102,6 +104,11 @@ class CompiledPlan:
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Write that to the terminal."""
         print(self.explain(*extra_details))
+
+    def draw_plan(self) -> PlanDrawing:
+        """Draw how they are run; notebooks show the picture."""
+        settings = self._planned.settings
+        return drawn_plan(self._planned.sinks, ShownPlan(settings.two_phase, settings.reuses))
 
     def __str__(self) -> str:
         return self.explain()

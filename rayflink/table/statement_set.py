@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .compiled_plan import CompiledPlan, compiled
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .explaining.plan_drawing import PlanDrawing
 from .parsing.statement_parser import parse_statement
 from .plan.logical import Sink
 from .statements.statement_runner import StatementRunner
@@ -69,6 +70,10 @@ class StatementSet:
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Write that to the terminal."""
         print(self.explain(*extra_details))
+
+    def draw_plan(self) -> PlanDrawing:
+        """Draw how the statements would be run; notebooks show the picture."""
+        return self._queries.draw(self._sinks)
 
     def compile_plan(self) -> CompiledPlan:
         """Return the plan of the statements, which can be written to a file and run later; they stay in the set.

@@ -18,6 +18,7 @@ from .dsl.process_calls import ProcessCalls
 from .dsl.row_functions import of_row
 from .errors import SqlError, nearest
 from .explain_detail import ExplainDetail
+from .explaining.plan_drawing import PlanDrawing
 from .expression import Expression
 from .parsing.program_nodes import BoundTable, Flattened
 from .parsing.statements import Tree
@@ -421,6 +422,10 @@ class Table(ProcessCalls):
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Write the plan to the terminal."""
         print(self.explain(*extra_details))
+
+    def draw_plan(self) -> PlanDrawing:
+        """Draw the plan as it is run; notebooks show the picture."""
+        return self._queries.draw([self._plan])
 
     # running
 

@@ -29,6 +29,7 @@ from .dsl.process_calls import call_of_function
 from .environment_settings import EnvironmentSettings
 from .errors import SqlError
 from .explain_detail import ExplainDetail
+from .explaining.plan_drawing import PlanDrawing
 from .expression import Expression
 from .expressions import col
 from .parsing import statements
@@ -210,6 +211,14 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables, Ta
             extra_details: further details.
         """
         return StatementRunner(self._queries, stmt).explain(parse_statement(stmt), extra_details)
+
+    def draw_plan(self, stmt: str) -> PlanDrawing:
+        """Draw how a query, an INSERT or a STATEMENT SET would be run; notebooks show the picture.
+
+        Raises:
+            SqlError: it is another statement, or cannot be run.
+        """
+        return StatementRunner(self._queries, stmt).drawing(parse_statement(stmt))
 
     def compile_plan_sql(self, stmt: str) -> CompiledPlan:
         """Return the plan of an INSERT or of a STATEMENT SET, which can be written to a file and run later.

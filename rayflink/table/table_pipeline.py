@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .catalog.object_names import ObjectIdentifier
 from .compiled_plan import CompiledPlan, compiled
 from .explain_detail import ExplainDetail
+from .explaining.plan_drawing import PlanDrawing
 from .plan.logical import ANONYMOUS, Sink
 from .table_result import TableResult
 
@@ -35,6 +36,10 @@ class TablePipeline:
         """
         catalog, database, name = self._sink.path
         return None if name.startswith(ANONYMOUS) else ObjectIdentifier(catalog, database, name)
+    def draw_plan(self) -> PlanDrawing:
+        """Draw how it would be run; notebooks show the picture."""
+        return self._queries.draw([self._sink])
+
     def compile_plan(self) -> CompiledPlan:
         """Return its plan, which can be written to a file and run later.
 

@@ -11,8 +11,9 @@ from ..explain_detail import ExplainDetail
 from ..optimizer.costs import Costs, statistics_text
 from ..plan.changelog import ChangelogModes
 from ..plan.explain_steps import ShownPlan, ShownStep, tree_text
-from ..plan.logical import Relation, WindowAggregate
+from ..plan.logical import Relation
 from ..plan.plan_format import plan_text
+from .plan_advice import plan_advice
 
 
 def explained(
@@ -28,17 +29,9 @@ def explained(
         details: further details.
         json: gives the operators.
     """
-    costs = Costs()
-    advised = ExplainDetail.PLAN_ADVICE in details
-    line = _line(run, details, costs)
-    roots = [shown.of(plan) for plan in run]
-    parts = [
-        "== Abstract Syntax Tree ==\n" + "\n\n".join(plan_text(plan) for plan in written),
-        f"== Optimized Physical Plan{' With Advice' if advised else ''} ==\n" + tree_text(roots, line, reuse=False),
-    ]
-    if advised:
-        parts.append(_advice(run, shown.two_phase))
-    parts.append(_execution(roots))
+    costs, roots = Costs(), [shown.of(plan) for plan in run]
+    parts = ["== Abstract Syntax Tree ==\n" + "\n\n".join(plan_text(plan) for plan in written)]
+    parts += [*_physical(run, roots, shown, details, costs), _execution(roots)]
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{json()}")
     if ExplainDetail.ESTIMATED_COST in details:
@@ -53,7 +46,7 @@ def execution_plan(
     roots, costs = [shown.of(plan) for plan in run], Costs()
     parts = [_execution(roots)]
     if details and set(details) != {ExplainDetail.JSON_EXECUTION_PLAN}:
-        parts = ["== Optimized Physical Plan ==\n" + tree_text(roots, _line(run, details, costs), reuse=False), *parts]
+        parts = [*_physical(run, roots, shown, details, costs), *parts]
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{json()}")
     return "\n\n".join(parts) + "\n"
@@ -63,29 +56,23 @@ def _execution(roots: Sequence[ShownStep]) -> str:
     return "== Optimized Execution Plan ==\n" + tree_text(roots, lambda step: step.text, reuse=True)
 
 
-def _line(
-    run: Sequence[Relation], details: Collection[ExplainDetail], costs: Costs
-) -> Callable[[ShownStep], str]:
-    """Return how the line of a step is shown with its details."""
+def _physical(
+    run: Sequence[Relation], roots: Sequence[ShownStep], shown: ShownPlan, details: Collection[ExplainDetail],
+    costs: Costs,
+) -> list[str]:  # fmt: skip
+    """Return the physical plan with its details, and advice behind it."""
     modes = ChangelogModes(run)
+    advice = plan_advice(run, shown.two_phase) if ExplainDetail.PLAN_ADVICE in details else None
 
     def line(step: ShownStep) -> str:
-        text = step.text
+        text = step.text if advice is None else advice.of(step.relation, step.text)
         if ExplainDetail.CHANGELOG_MODE in details:
             text = f"{text[:-1]}, changelogMode={modes.of(step.relation)})"
         return f"{text}: {costs.of(step)}" if ExplainDetail.ESTIMATED_COST in details else text
 
-    return line
-
-
-def _advice(plans: Sequence[Relation], two_phase: bool) -> str:
-    if two_phase or not any(isinstance(node, WindowAggregate) and node.has_local_phase
-                            for plan in plans for node in plan.walk()):  # fmt: skip
-        return "No available advice..."
-    line = "You might want to set 'table.optimizer.agg-phase-strategy' to 'AUTO': windows are then aggregated"
-    return (
-        f"advice[1]: [ADVICE] {line} before rows are distributed, too, so that a key with many rows delays no subtask."
-    )
+    title = "== Optimized Physical Plan With Advice ==" if advice is not None else "== Optimized Physical Plan =="
+    parts = [f"{title}\n{tree_text(roots, line, reuse=False)}"]
+    return parts if advice is None else [*parts, str(advice)]
 
 
 __all__ = ["execution_plan", "explained"]

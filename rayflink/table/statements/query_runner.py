@@ -21,6 +21,7 @@ from ..environment_settings import ensure_mode
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
 from ..explaining.explain_text import execution_plan, explained
+from ..explaining.plan_drawing import PlanDrawing, drawn_plan
 from ..optimizer.awaited_calls import awaited_in_calcs
 from ..optimizer.nondeterministic_updates import ensure_deterministic_updates, resolve_lookups
 from ..optimizer.optimizer import optimized
@@ -207,6 +208,11 @@ class QueryRunner:
                     planner.stream(plan).run_without_sink()
             shown = ShownPlan(settings.two_phase, settings.reuses)
             return explained(plans, optimized_plans, shown, details, self.env.get_execution_plan)
+
+    def draw(self, plans: Sequence[Relation]) -> PlanDrawing:
+        """Draw how the plans would be run."""
+        settings = self.context.planner_settings()
+        return drawn_plan(self.optimize(plans), ShownPlan(settings.two_phase, settings.reuses))
 
     def explain_planned(self, planned: PlannedInserts, details: Collection[ExplainDetail] = ()) -> str:
         """Explain how queries would be run that are planned already."""

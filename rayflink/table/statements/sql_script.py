@@ -56,8 +56,7 @@ class ScriptRunner:
             try:
                 result = StatementRunner(self._queries, part.text).run(statement)
                 self._queries.context.follow_mode()
-                if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
-                    result.wait()
+                result.wait()
                 on_result(result)
             except RayflinkError as error:
                 raise self._located(error, part) from error

@@ -14,6 +14,7 @@ from ..compiled_plan import CompiledPlan, compiled, loaded
 from ..definitions import ColumnDefinition, TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..explain_detail import ExplainDetail
+from ..explaining.plan_drawing import PlanDrawing
 from ..parsing import statements
 from ..parsing.statement_parser import parse_statement
 from ..plan.logical import Attribute, Relation, Sink
@@ -112,6 +113,17 @@ class StatementRunner:
         """
         try:
             return self._queries.explain(self._plans(statement), details)
+        except SqlError as error:
+            raise (error if error.text else error.at(self._text, statement.place)) from error
+
+    def drawing(self, statement: statements.AnyStatement) -> PlanDrawing:
+        """Return a picture of how a query or INSERT would be run.
+
+        Raises:
+            SqlError: it is another statement, or cannot be run.
+        """
+        try:
+            return self._queries.draw(self._plans(statement))
         except SqlError as error:
             raise (error if error.text else error.at(self._text, statement.place)) from error
 
