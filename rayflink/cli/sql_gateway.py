@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayflink.common.options import registry as options
-from rayflink.gateway.sql_gateway import SqlGateway
+from rayflink.gateway.sql_gateway import SqlGateway, server_settings
 
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK
@@ -68,7 +68,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def start(chosen: argparse.Namespace) -> int:
     """Start the gateway in the background and return the exit code, once it listens."""
-    configuration_of(chosen)  # reports what is wrong here and not in a log
+    server_settings(configuration_of(chosen))  # reports what is wrong here and not in a log
     if (running := _running()) is not None:
         print(f"rayflink: SQL gateway {running.pid} listens on {running.url} already; stop it first", file=sys.stderr)
         return FAILED
@@ -144,9 +144,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _begin_of(pid: int) -> str:
-    """Return when a process began; "" where there is none."""
+    """Return when a process began; "" where there is none, or it has ended and is only still listed."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
     except (OSError, IndexError):
         return ""
 

@@ -22,6 +22,8 @@ from .operation import Operation
 __all__ = ["GatewaySession", "SessionLimits", "session_options"]
 
 log = logging.getLogger(__name__)
+CONFIGURE_S = 10.0
+"""Seconds that a request to configure a session waits for the statement that runs."""
 _OF_CLIENTS = ("$internal.", "rest.", "jobmanager.", "taskmanager.", "env.", "sql-gateway.", "blob.", "security.",
                "high-availability.", "execution.target", "execution.attached", "execution.shutdown-on-attached-exit",
                "pipeline.jars", "pipeline.classpaths", "table.resources.download-dir", "io.tmp.dirs")  # fmt: skip
@@ -138,8 +140,13 @@ class GatewaySession:
         Raises:
             RayflinkError: it is another statement, or cannot be run.
         """
-        with self._running:
+        if not self._running.acquire(timeout=CONFIGURE_S):
+            problem = f"the session has been running another statement for {CONFIGURE_S:.0f} s"
+            raise GatewayError(problem, "wait for it, or send this as a statement, which waits for its turn")
+        try:
             self._statements.configure(text)
+        finally:
+            self._running.release()
 
     def properties(self) -> dict[str, str]:
         """Return the options as they are now, with secrets masked."""

@@ -18,7 +18,7 @@ from .local_jobs import LocalJobs
 from .rest_endpoints import RestEndpoints
 from .session_registry import SessionRegistry
 
-__all__ = ["SqlGateway"]
+__all__ = ["SqlGateway", "server_settings"]
 
 WAIT_S = 0.1
 """Seconds for which a request for rows waits for the first: clients of Flink ask again at once."""
@@ -45,14 +45,14 @@ class SqlGateway:
 
     def __init__(self, configuration: Configuration, own_options: dict[str, str]) -> None:
         get = configuration.get
-        self._own_options = session_options_of_gateway(own_options)
+        self._own_options = _options_of_sessions(own_options)
         self._limits = SessionLimits(get(options.GATEWAY_OPERATIONS), get(options.GATEWAY_RESULT_ROWS))
         self._clock, self._local_jobs = SystemClock(), LocalJobs()
         self.sessions = SessionRegistry(
             get(options.GATEWAY_SESSIONS), get(options.GATEWAY_IDLE_TIMEOUT).to_millis() / 1000
         )
         endpoints = RestEndpoints(self.sessions, self._open, get(options.GATEWAY_ANSWER_SIZE).bytes, WAIT_S)
-        settings = _settings(configuration)
+        settings = server_settings(configuration)
         self._server = HttpServer(settings, JsonApplication(settings, endpoints.routes()))
         self._check_s = get(options.GATEWAY_CHECK_INTERVAL).to_millis() / 1000
         self._stopped = threading.Event()
@@ -90,12 +90,17 @@ class SqlGateway:
             self.sessions.close_idle()
 
 
-def session_options_of_gateway(own_options: dict[str, str]) -> dict[str, str]:
+def _options_of_sessions(own_options: dict[str, str]) -> dict[str, str]:
     """Return the options of the command line that sessions get: all but the gateway's own."""
     return {key: value for key, value in own_options.items() if not key.startswith("sql-gateway.")}
 
 
-def _settings(configuration: Configuration) -> ServerSettings:
+def server_settings(configuration: Configuration) -> ServerSettings:
+    """Return the address and the bounds that the options of the gateway say.
+
+    Raises:
+        ConfigError: an option is wrong, or they do not fit each other.
+    """
     get = configuration.get
     certificate, key = get(options.GATEWAY_CERTIFICATE), get(options.GATEWAY_KEY)
     if (certificate is None) != (key is None):

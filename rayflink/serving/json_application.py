@@ -13,7 +13,7 @@ import msgspec
 from rayflink.common.errors import RayflinkError, described
 
 from .json_requests import Answer, JsonRequest, Refusal, Route
-from .server_settings import ServerSettings
+from .server_settings import ServerSettings, is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["JsonApplication"]
 
 log = logging.getLogger(__name__)
+BODY_S = 30.0
+"""Seconds within which the body of a request has to come."""
+LOCAL = "127.0.0.1, [::1] or localhost"
 
 
 class JsonApplication:
@@ -51,6 +54,7 @@ class JsonApplication:
         async def respond(route: Route, request: Request) -> Response:
             try:
                 self._ensure_token(request)
+                self._ensure_no_page(request)
                 query = dict(request.query_params)
                 body = await self._body(request)
                 values = JsonRequest(request.url.path, request.path_params, query, body)
@@ -87,15 +91,35 @@ class JsonApplication:
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), wanted.encode()):
             raise Refusal(401, "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`")
 
+    def _ensure_no_page(self, request: Request) -> None:
+        """Refuse requests that a page in a browser sends to a server without a token, on whose machine the browser is.
+
+        Such requests name their page as origin, or the name of a host that the page has let stand for this machine.
+        """
+        if self._settings.token is not None:
+            return
+        host = request.headers.get("host", "").strip()
+        name = host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
+        if "origin" in request.headers or not is_loopback(name.strip("[]")):
+            remedy = "set a token for the server, and send it"
+            raise Refusal(403, f"without a token, only programs of this machine are answered, by {LOCAL}; {remedy}")
+
     async def _body(self, request: Request) -> bytes:
         """Return the body, of which no more is read than the bound."""
+        import anyio  # an extra
+
         most = self._settings.most_bytes
         chunks, size = [], 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > most:
-                raise Refusal(413, f"the body has more than {most} bytes; send less, or raise the bound of the server")
-            chunks.append(chunk)
+        try:
+            with anyio.fail_after(BODY_S):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > most:
+                        remedy = "send less, or raise the bound of the server"
+                        raise Refusal(413, f"the body has more than {most} bytes; {remedy}")
+                    chunks.append(chunk)
+        except TimeoutError as error:
+            raise Refusal(408, f"the body has not come within {BODY_S:.0f} s; send it at once") from error
         return b"".join(chunks)
 
     def _refused(self, status: int, *messages: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rayflink.common.errors import ConfigError
 
-__all__ = ["ServerSettings"]
+__all__ = ["ServerSettings", "is_loopback"]
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,7 @@ class ServerSettings:
     @property
     def is_loopback(self) -> bool:
         """Return whether only this machine reaches the address."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:  # a name, which may stand for any address
-            return False
+        return is_loopback(self.host)
 
     @property
     def scheme(self) -> str:
@@ -62,3 +57,17 @@ class ServerSettings:
         """Return the address with the port on which the server listens."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address stands for this machine, as only this machine reaches it.
+
+    >>> is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("localhost")
+    (True, False, True)
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, which may stand for any address
+        return False
