@@ -22,6 +22,7 @@ from .connectors.in_memory import HeldTable
 from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.element_columns import ElementColumns
+from .conversion.frame_columns import frame_table
 from .conversion.inferred_types import declared_row_type
 from .definitions import parts_of
 from .dsl.expression_text import tree_of
@@ -289,20 +290,21 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables, Ta
         """Return a table of a pandas DataFrame.
 
         Args:
-            schema: names of the columns, their types, or a `DataTypes.ROW`; None: as the DataFrame has them.
+            schema: names of the columns, their types, or a `DataTypes.ROW`; None: as the DataFrame has them, where a
+                dict is a ROW. A MAP of a schema is a dict, too.
             splits_num: taken for PyFlink's sake.
+
+        Raises:
+            InvalidTypesError: there are more types than columns, or fewer.
         """
         import pyarrow
 
-        table = pyarrow.Table.from_pandas(pdf, preserve_index=False)
-        if schema is None:
-            return self.from_arrow(table)
-        if not isinstance(schema, DataType) and not isinstance(schema[0], DataType):
-            return self.from_arrow(table.rename_columns(list(schema)))
+        if schema is None or not isinstance(schema, DataType) and not isinstance(schema[0], DataType):
+            table = pyarrow.Table.from_pandas(pdf, preserve_index=False)
+            return self.from_arrow(table if schema is None else table.rename_columns(list(schema)))
         types = None if isinstance(schema, DataType) else [(f"f{index}", kind) for index, kind in enumerate(schema)]
         fields = DataTypes.ROW(types).fields if types is not None else schema.fields
-        wanted = pyarrow.schema([field.type.to_arrow_field(field.name) for field in fields])
-        return self._held(table.rename_columns(wanted.names).cast(wanted), fields)
+        return self._held(frame_table(pdf, fields), fields)
 
     def from_polars(self, frame: Any) -> Table:
         """Return a table of a polars DataFrame."""

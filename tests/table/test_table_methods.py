@@ -340,7 +340,20 @@ def test_frames_take_names_types_or_both():
     assert t_env.from_pandas(frame, row).get_schema() == TableSchema(["n", "w"], [DataTypes.INT(), DataTypes.STRING()])
     unnamed = t_env.from_pandas(frame, [DataTypes.INT(), DataTypes.STRING()])
     assert unnamed.get_schema().get_field_names() == ["f0", "f1"]
+    with pytest.raises(InvalidTypesError, match="the DataFrame has 2 columns, and the schema 1 fields"):
+        t_env.from_pandas(frame, [DataTypes.INT()])
     assert t_env.from_pandas(frame, ["n", "w"]).get_schema().get_field_data_type("n") == DataTypes.BIGINT()
+
+
+def test_a_frame_has_dicts_for_maps():
+    pandas = pytest.importorskip("pandas")
+    prices = DataTypes.MAP(DataTypes.STRING(False), DataTypes.ARRAY(DataTypes.FLOAT()))
+    frame = pandas.DataFrame({"n": [1, 2, 3], "m": [{"tea": [1.5]}, None, {}]})
+    table = environment().from_pandas(frame, [DataTypes.SMALLINT(), prices])
+    assert table.get_schema().get_field_data_types() == [DataTypes.SMALLINT(), prices]
+    assert values(table) == [(1, {"tea": [1.5]}), (2, None), (3, {})]
+    again = environment().from_pandas(table.to_pandas(), [DataTypes.SMALLINT(), prices])
+    assert values(again) == values(table)
 
 
 class TestStreams:

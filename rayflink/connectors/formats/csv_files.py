@@ -45,6 +45,8 @@ class CsvFormat(StreamFormat):
         columns: those to emit, in this order; None: all of the schema.
         rows: emit `Row` objects instead of columns.
         malformed: the policy for lines that cannot be read.
+        surplus: without names in the file, values behind those of the schema are passed over: as many in each record as
+            in the first one of the file.
     """
 
     schema: pyarrow.Schema | None = None
@@ -53,6 +55,7 @@ class CsvFormat(StreamFormat):
     columns: tuple[str, ...] | None = None
     rows: bool = False
     malformed: MalformedLines = MalformedLines()
+    surplus: bool = False
 
     def with_malformed_records(self, policy: MalformedRecords) -> FileFormat:
         return replace(self, malformed=MalformedLines(policy)) if self.divisible else super().with_malformed_records(
@@ -95,13 +98,22 @@ class CsvFormat(StreamFormat):
         assert self.schema is not None
         wanted = list(self.schema.names)
         if self.header != "same":
-            return wanted
+            return [*wanted, *self._surplus_names(path)] if self.surplus else wanted
         names = self._header_fields(header, path)
         if names != wanted:
             remedy = "name the columns of the schema as the file's header does"
             problem = f"{path!r} has columns {', '.join(names)}; wanted are {', '.join(wanted)}"
             raise ValueError(f"{problem}; {remedy}")
         return names
+
+    def _surplus_names(self, path: str) -> list[str]:
+        """Return names for the values behind those of the schema, which no column of a table has."""
+        assert self.schema is not None
+        with open_bytes(path) as file:
+            first = file.readline()
+            while first.isspace() or self.dialect.comments and first.startswith(b"#"):
+                first = file.readline()
+        return [f"\0{place}" for place in range(len(self.schema.names), len(self._header_fields(first, path)))]
 
     def _header_fields(self, header: bytes, path: str) -> list[str]:
         try:

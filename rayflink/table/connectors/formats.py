@@ -88,6 +88,7 @@ class Csv(Format):
         "escape-character": Option(_character),
         "ignore-parse-errors": Option(truth, False),
         "newlines-in-values": Option(truth, False),
+        "ignore-surplus-values": Option(truth, False),
         "write-bigdecimal-in-scientific-notation": Option(truth, True),
     }
 
@@ -105,7 +106,8 @@ class Csv(Format):
         fields = pyarrow.schema([pyarrow.field(column.name, column.type.to_arrow()) for column in schema])
         if options["ignore-parse-errors"]:
             return SkippingCsvFormat(fields, dialect, header="none", columns=tuple(names), types=tuple(schema))
-        return CsvFormat(fields, dialect, header="none", columns=tuple(names))
+        surplus = options["ignore-surplus-values"]
+        return CsvFormat(fields, dialect, header="none", columns=tuple(names), surplus=surplus)
 
     def writes(self, schema: Schema, options: Mapping[str, Any]) -> BulkWriterFactory:
         return self.columns(schema, options)

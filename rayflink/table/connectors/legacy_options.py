@@ -24,11 +24,12 @@ _EMPTY_IS_NULL = "format.empty-column-as-null"
 def current_options(options: Mapping[str, str], table: str) -> Mapping[str, str]:
     """Return the options under their names of today; the same where they have those already.
 
-    Flink has kept the older ones for CSV files alone. Without `format.quote-character` its lines have no quotes.
+    Flink has kept the older ones for CSV files alone. Without `format.quote-character` its lines have no quotes, and
+    values behind those of the columns are passed over.
 
     >>> older = {"connector.type": "filesystem", "connector.path": "/data", "format.type": "csv"}
-    >>> current_options(older, "t")
-    {'connector': 'filesystem', 'path': '/data', 'format': 'csv', 'csv.disable-quote-character': 'true'}
+    >>> list(current_options(older, "t"))
+    ['connector', 'path', 'format', 'csv.ignore-surplus-values', 'csv.disable-quote-character']
 
     Args:
         table: its name, for errors.
@@ -42,6 +43,7 @@ def current_options(options: Mapping[str, str], table: str) -> Mapping[str, str]
     _check(options, _FORMAT, "csv", table)
     _check(options, _COMMENTS, "#", table)
     result = {"connector": "filesystem", "path": options.get(_PATH, ""), "format": "csv"}
+    result["csv.ignore-surplus-values"] = "true"
     if "format.quote-character" not in options:
         result["csv.disable-quote-character"] = "true"
     if _COMMENTS in options:

@@ -12,9 +12,10 @@ from rayflink.common.types import Row
 from rayflink.user_types import UserValue
 
 from ..conversion.column_values import pandas_value, rows_of_table
+from ..conversion.frame_columns import frame_values, has_map
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
-from ..types import DataType, Root
+from ..types import DataType
 from .function_classes import (
     AsyncScalarFunction,
     AsyncTableFunction,
@@ -87,8 +88,8 @@ class UserKernel:
             output = self._by_row(arguments, lambda value: value)
             return self._column(output, arguments.call.type, self._name)
         result = self._of_columns(arguments)
-        if hasattr(result, "iloc") and _has_map(arguments.call.type):  # dicts, of which Arrow would guess a struct
-            result = self._column(_python_list(result), arguments.call.type, self._name)
+        if hasattr(result, "iloc") and has_map(arguments.call.type):  # dicts, of which Arrow would guess a struct
+            result = self._column(frame_values(result), arguments.call.type, self._name)
         result = self._values_of(result, arguments.result)
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
@@ -283,20 +284,6 @@ def _arrow(result: Any) -> Any:
     return result
 
 
-def _has_map(kind: DataType) -> bool:
-    """Return whether a map is within values of a type."""
-    return kind.root is Root.MAP or any(map(_has_map, (*kind.items, *(field.type for field in kind.fields))))
-
-
-def _python_list(result: Any) -> list[Any]:
-    """Return the values of a Series, or the rows of a DataFrame as dicts; those that are missing are None."""
-    import pandas  # type: ignore[import-untyped]
-
-    if isinstance(result, pandas.DataFrame):
-        return list(result.to_dict("records"))
-    return [None if value is pandas.NA or value is pandas.NaT or value != value else value for value in result]
-
-
 def _column(values: Values, rows: int) -> pyarrow.Array:
     import pyarrow
 
@@ -320,7 +307,7 @@ def frame_of(kind: str, names: Sequence[str], columns: Sequence[UserValue]) -> U
     """
     named = dict(zip(names, columns, strict=True))
     if kind == "pandas":
-        import pandas
+        import pandas  # type: ignore[import-untyped]
 
         parts = [
             column if isinstance(column, pandas.DataFrame) else column.rename(name) for name, column in named.items()

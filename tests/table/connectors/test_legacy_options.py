@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from rayflink.common.errors import JobFailed
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.connectors.legacy_options import current_options
 
 OLDER = {"connector.type": "filesystem", "connector.path": "/data", "format.type": "csv"}
-NEWER = {"connector": "filesystem", "path": "/data", "format": "csv"}
+NEWER = {"connector": "filesystem", "path": "/data", "format": "csv", "csv.ignore-surplus-values": "true"}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_what_files_do_not_have_is_an_error(options, problem):
 
 
 def test_an_older_table_is_read_and_shown_as_it_was_written(tmp_path):
-    (tmp_path / "t.csv").write_text("1|a\n2|b\n")
+    (tmp_path / "t.csv").write_text("1|a|x\n2|b|y\n")
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     t_env.get_config().set("execution.target", "local")
     t_env.execute_sql(f"""
@@ -56,5 +57,8 @@ def test_an_older_table_is_read_and_shown_as_it_was_written(tmp_path):
         'format.type' = 'csv', 'format.field-delimiter' = '|')
     """)
     assert sorted(map(tuple, t_env.execute_sql("SELECT w, n FROM t").collect())) == [("a", 1), ("b", 2)]
+    (tmp_path / "t.csv").write_text("1|a|x\n2|b\n")  # as many as in the first line
+    with pytest.raises(JobFailed, match="line 2: Expected 3 columns, got 2"):
+        list(t_env.execute_sql("SELECT n FROM t").collect())
     [[shown]] = t_env.execute_sql("SHOW CREATE TABLE t").collect()
     assert "'connector.type' = 'filesystem'" in shown and "'connector' =" not in shown

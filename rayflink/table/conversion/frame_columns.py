@@ -1,0 +1,57 @@
+"""Columns of pandas with values inside, as columns of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rayflink.common.errors import InvalidTypesError
+from rayflink.common.records.arrow_values import shaped
+
+from ..types import DataType, Root, RowField
+from .python_values import plain_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def has_map(kind: DataType) -> bool:
+    """Return whether a map is within values of a type: pandas has dicts for them, in which Arrow sees structs."""
+    return kind.root is Root.MAP or any(map(has_map, (*kind.items, *(field.type for field in kind.fields))))
+
+
+def frame_values(column: Any) -> list[Any]:
+    """Return the values of a Series, or the rows of a DataFrame as dicts; those that are missing are None."""
+    import pandas  # type: ignore[import-untyped]
+
+    if isinstance(column, pandas.DataFrame):
+        return list(column.to_dict("records"))
+    return [None if value is pandas.NA or value is pandas.NaT or value != value else value for value in column]
+
+
+def frame_table(frame: Any, fields: Sequence[RowField]) -> pyarrow.Table:
+    """Return the columns of a DataFrame, by their places, in the types of fields.
+
+    Raises:
+        InvalidTypesError: there are more fields than columns, or fewer.
+    """
+    import pyarrow
+
+    if len(frame.columns) != len(fields):
+        problem = f"the DataFrame has {len(frame.columns)} columns, and the schema {len(fields)} fields"
+        raise InvalidTypesError(problem, "give each column a field")
+    schema = pyarrow.schema([field.type.to_arrow_field(field.name) for field in fields])
+    columns = [_column(frame.iloc[:, place], field.type) for place, field in enumerate(fields)]
+    return pyarrow.table([column.cast(target.type) for column, target in zip(columns, schema, strict=True)], schema)
+
+
+def _column(series: Any, kind: DataType) -> pyarrow.Array:
+    import pyarrow
+
+    if not has_map(kind):
+        return pyarrow.array(series, from_pandas=True)
+    plain = plain_of(kind)
+    return pyarrow.array([shaped(plain, value) for value in frame_values(series)], kind.to_arrow())
+
+
+__all__ = ["frame_table", "frame_values", "has_map"]
