@@ -118,6 +118,15 @@ def test_mini_batches_have_a_size_and_a_latency(t_env):
     t_env.explain_sql("SELECT n, COUNT(*) FROM (VALUES (1)) AS t(n) GROUP BY n")
 
 
+def test_hints_of_options_are_refused_where_the_program_says_so(t_env):
+    t_env.execute_sql("CREATE TABLE many (n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1')")
+    hinted = "SELECT COUNT(*) FROM many /*+ OPTIONS('number-of-rows' = '0') */"
+    t_env.explain_sql(hinted)
+    t_env.get_config().set("table.dynamic-table-options.enabled", "false")
+    with pytest.raises(SqlError, match="OPTIONS of 'many' are not allowed; set 'table.dynamic-table-options.enabled'"):
+        t_env.explain_sql(hinted)
+
+
 def test_a_misspelt_option_is_reported(t_env):
     t_env.execute_sql("SET 'table.exec.mini-batc.size' = '100'")
     with pytest.warns(UserWarning, match="mini-batc.size.* is no option"):

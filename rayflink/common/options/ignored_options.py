@@ -58,7 +58,8 @@ def _without_effect(configuration: Configuration) -> dict[str, list[str]]:
     keys_by_replacement: dict[str, list[str]] = {}
     for option in options.all_options():
         key = _key_set(configuration, option) if option.unheeded else ""
-        if key and configuration.get(option) not in _DONE_ANYWAY.get(option.key, ()):
+        done_anyway = (*_DONE_ANYWAY.get(option.key, ()), options.WITHOUT_EFFECT.get(option.key))
+        if key and configuration.get(option) not in done_anyway:
             keys_by_replacement.setdefault(option.unheeded, []).append(_named(configuration, key))
     for option, is_idle, what in _idle_beside_others(configuration):
         key = _key_set(configuration, option) if is_idle else ""

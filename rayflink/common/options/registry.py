@@ -11,6 +11,8 @@ from typing import Any
 
 from ..config_options import ConfigOption
 from .flink_jars import JARS_OF_FLINK
+from .flink_options import ONE_VALUE as ONE_VALUE
+from .flink_options import WITHOUT_EFFECT as WITHOUT_EFFECT
 from .gateway_options import GATEWAY
 from .gateway_options import GATEWAY_ADDRESS as GATEWAY_ADDRESS
 from .gateway_options import GATEWAY_ANSWER_SIZE as GATEWAY_ANSWER_SIZE
@@ -73,6 +75,7 @@ from .option_values import Target as Target
 from .option_values import TypeLengthEnforcer as TypeLengthEnforcer
 from .option_values import UpsertMaterialize as UpsertMaterialize
 from .python_options import MODULES_BESIDE as MODULES_BESIDE
+from .python_options import PYTHON
 from .python_options import PYTHON_ARCHIVES as PYTHON_ARCHIVES
 from .python_options import PYTHON_EXECUTABLE as PYTHON_EXECUTABLE
 from .python_options import PYTHON_FILES as PYTHON_FILES
@@ -130,6 +133,7 @@ from .sql_options import SOURCE_IDLE_TIMEOUT as SOURCE_IDLE_TIMEOUT
 from .sql_options import SPLIT_DISTINCT as SPLIT_DISTINCT
 from .sql_options import SQL
 from .sql_options import STATE_TTL as STATE_TTL
+from .sql_options import TABLE_OPTIONS_HINT as TABLE_OPTIONS_HINT
 from .sql_options import TABLE_PARALLELISM as TABLE_PARALLELISM
 from .sql_options import TYPE_LENGTH_ENFORCER as TYPE_LENGTH_ENFORCER
 from .sql_options import UPSERT_MATERIALIZE as UPSERT_MATERIALIZE
@@ -558,7 +562,7 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
 KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
                          "Number of keys whose channel a sender caches; at least 0.", test=_NOT_NEGATIVE)
 
-for _last in (SQL, GATEWAY):  # in this order on the page of options
+for _last in (PYTHON, SQL, GATEWAY):  # in this order on the page of options
     _sections[_last] = _sections.pop(_last)
 
 

@@ -32,6 +32,8 @@ BUILT_IN_CATALOG = _option(SQL, "table.builtin-catalog-name", STRING, "default_c
                            "Name of the initial catalog; read when the environment is created.", test=_NAME)
 BUILT_IN_DATABASE = _option(SQL, "table.builtin-database-name", STRING, "default_database",
                             "Name of its initial database; read when the environment is created.", test=_NAME)
+TABLE_OPTIONS_HINT = _option(SQL, "table.dynamic-table-options.enabled", BOOLEAN, True,
+                             "Take the hint `/*+ OPTIONS(...) */`; false refuses it.")
 CATALOG_STORE = _option(SQL, "table.catalog-store.kind", enum_type(CatalogStoreKind),
                         CatalogStoreKind.GENERIC_IN_MEMORY,
                         "Where the definitions of catalogs are stored: in the environment, or in files, from which "

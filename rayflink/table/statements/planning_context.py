@@ -101,6 +101,9 @@ class PlanningContext:
         Raises:
             SqlError: there is none of the name, its options are wrong, or a view has hints.
         """
+        if hints and not self.configuration.get(options.TABLE_OPTIONS_HINT):
+            remedy = f"set {options.TABLE_OPTIONS_HINT.key!r} to true, or leave the hint out"
+            raise SqlError(f"OPTIONS of {parts[-1]!r} are not allowed", remedy, "", place)
         path, definition = self.catalogs.find(parts, place)
         if isinstance(definition, ViewDefinition):
             if hints:

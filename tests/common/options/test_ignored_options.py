@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rayflink.common.config_options import ConfigOption
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
 from rayflink.common.options import options_page
 from rayflink.common.options import registry as options
 from rayflink.datastream import StreamExecutionEnvironment
@@ -69,6 +72,8 @@ def test_a_snapshot_to_start_from_that_is_not_there_is_refused() -> None:
         run(execution_state__recovery_path="/no/such")
 
 
+FLINKS_OPTIONS = Path(__file__).parents[2] / "golden" / "flink_table_options.txt"
+"""The options of Flink 2.3 that begin with `table.` or `python.`."""
 OPTIONS_AS_METHODS = {
     *(f"rayflink.common.{name}" for name in ("options.registry", "options.ignored_options")),
     *(f"rayflink.common.{name}" for name in ("execution_config", "restart_strategy")),
@@ -102,11 +107,26 @@ def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
     named = {value.key: name for name, value in vars(options).items() if isinstance(value, ConfigOption)}
     read = names_read()
     assert {"PARALLELISM", "AUTO_WATERMARK_INTERVAL"} <= read
-    unread = {option.key for option in options.all_options() if named[option.key] not in read and not option.refused}
+    every = options.all_options()
+    unread = {option.key for option in every if named.get(option.key) not in read and not option.refused}
     marked = {option.key for option in options.all_options() if option.unheeded}
-    takes_one_value = {options.CREDIT_MODEL.key}
+    takes_one_value = {options.CREDIT_MODEL.key, *options.ONE_VALUE}
     set_by_a_method = {options.PIPELINE_JARS.key}
     assert marked == unread - takes_one_value | set_by_a_method
+
+
+@pytest.mark.slow
+def test_no_option_of_flinks_tables_is_unknown() -> None:
+    keys = FLINKS_OPTIONS.read_text(encoding="utf-8").split()
+    known = options.by_key()
+    assert len(keys) > 80 and [key for key in keys if key not in known] == []
+
+
+def test_an_option_that_would_change_results_has_one_value() -> None:
+    for key in options.ONE_VALUE:
+        with pytest.raises(ConfigError, match=f"{key}.*, which is the only value here"):
+            Configuration.from_dict({key: {"table.legacy-nested-row-nullability": "true"}.get(key, "7")}).check()
+    Configuration.from_dict({"table.exec.legacy-cast-behaviour": "disabled"}).check()
 
 
 def test_the_page_of_options_marks_what_is_not_heeded() -> None:
