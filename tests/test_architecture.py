@@ -21,6 +21,7 @@ STOREYS = {
     "rayflink.cli": 13,
     "rayflink.testing": 13,
     "rayflink.gateway": 12,
+    "rayflink.dbapi": 11,
     "rayflink.shell": 11,
     "rayflink.spark": 11,
     "rayflink.launch": 10,

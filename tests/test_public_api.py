@@ -56,6 +56,7 @@ MODULES = (
     "rayflink.datastream.async_retry_predicates",
     "rayflink.datastream.async_retry_strategies",
     "rayflink.datastream.connectors.base",
+    "rayflink.dbapi",
     "rayflink.metrics",
     "rayflink.table.expression",
     "rayflink.table.expressions",

@@ -1,0 +1,259 @@
+"""Statements that a SQL gateway runs, of rayflink or of Flink, over its REST API.
+
+Source: Flink's documentation, "REST Endpoint" of the SQL gateway (version 2 of the API).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, cast
+
+from rayflink.common.types import RowKind
+
+from .exceptions import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
+from .gateway_values import Read, reader_of, type_of
+from .statements import Column, RunningStatement
+
+if TYPE_CHECKING:
+    import urllib3
+
+__all__ = ["Gateway", "GatewayClient"]
+
+_VERSION = "/v2"
+_MOST_WAIT_S, _FIRST_WAIT_S = 0.5, 0.01
+_HEARTBEAT_S = 60.0
+_MOST_SHOWN = 4000
+"""Characters of a gateway's error that are shown."""
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """The address of a SQL gateway, and how it is reached.
+
+    >>> Gateway("https://flink.example.org:8083", token="secret")
+    Gateway(url='https://flink.example.org:8083', timeout_s=60.0, ca_file=None)
+
+    Args:
+        url: http://HOST:PORT or https://HOST:PORT.
+        token: that a gateway of rayflink asks for beyond its own machine; None: it asks for none.
+        timeout_s: seconds in which an answer has to come.
+        ca_file: certificates (PEM) that sign that of the gateway; None: those of the system.
+
+    Raises:
+        InterfaceError: the URL is none.
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    timeout_s: float = 60.0
+    ca_file: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise InterfaceError(f"found the URL {self.url!r}, expected http://HOST:PORT or https://HOST:PORT")
+
+
+class GatewayClient:
+    """A session at a gateway.
+
+    Args:
+        gateway: where it is opened.
+        options: of the session.
+
+    Raises:
+        InterfaceError: urllib3 is not installed.
+        OperationalError: the gateway cannot be reached, or refuses.
+    """
+
+    def __init__(self, gateway: Gateway, options: Mapping[str, str]) -> None:
+        self._url, self._headers = gateway.url.rstrip("/"), {"Content-Type": "application/json"}
+        if gateway.token is not None:
+            self._headers["Authorization"] = f"Bearer {gateway.token}"
+        self._pool = _pool(gateway)
+        self._session = ""
+        opened = self.request("POST", "/sessions", {"properties": dict(options)})
+        self._session = f"/sessions/{opened['sessionHandle']}"
+        self._is_closed = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name="heartbeat of a SQL gateway's session", daemon=True)
+        self._heart.start()
+
+    def run(self, statement: str) -> RunningStatement:
+        """Begin a statement, and wait until it has rows or has ended."""
+        answer = self.request("POST", f"{self._session}/statements", {"statement": statement})
+        operation = f"{self._session}/operations/{answer['operationHandle']}"
+        return _Statement(self, operation)
+
+    def close(self) -> None:
+        """Close the session; the gateway ends its queries."""
+        if self._session:
+            self._is_closed.set()
+            session, self._session = self._session, ""
+            try:
+                self.request("DELETE", session)
+            except DatabaseError:  # the gateway is gone, or has closed the session already
+                pass
+            self._pool.clear()
+
+    def request(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Send a request, and return the answer.
+
+        Raises:
+            OperationalError: the gateway cannot be reached, or refuses the caller.
+            ProgrammingError: it does not take the request.
+            DatabaseError: the statement failed.
+            InternalError: the answer is no JSON.
+        """
+        import urllib3
+
+        data = None if body is None else json.dumps(body)
+        url = path if path.startswith("http") else f"{self._url}{_VERSION}{path}"
+        try:
+            answer = self._pool.request(method, url, body=data, headers=self._headers, retries=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise OperationalError(f"the SQL gateway at {self._url} cannot be reached: {error}") from error
+        try:
+            parsed = json.loads(answer.data or b"{}", parse_float=Decimal)
+        except ValueError as error:
+            raise InternalError(
+                f"{self._url} answered with status {answer.status} and no JSON; is it a SQL gateway?"
+            ) from error
+        if answer.status >= 400:
+            raise _error_of(answer.status, parsed, self._url)
+        return cast("Json", parsed)
+
+    def next_results(self, path: str) -> tuple[Json, str | None]:
+        """Return an answer with results and the path of the next one; None: it is the last."""
+        answer = self.request("GET", path)
+        following = answer.get("nextResultUri")
+        if not following:
+            return answer, None
+        return answer, self._url + str(following) if str(following).startswith("/") else str(following)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, or until the session is closed."""
+        self._is_closed.wait(seconds)
+
+    def _beat(self) -> None:
+        """Tell the gateway now and then that the session is still wanted."""
+        while not self._is_closed.wait(_HEARTBEAT_S):
+            try:
+                self.request("POST", f"{self._session}/heartbeat")
+            except DatabaseError:  # the next statement will say so
+                continue
+
+
+class _Statement:
+    """A statement that runs at a gateway.
+
+    Args:
+        client: with the session.
+        operation: path of the statement.
+
+    Raises:
+        DatabaseError: it failed.
+    """
+
+    def __init__(self, client: GatewayClient, operation: str) -> None:
+        self._client, self._operation = client, operation
+        self._is_cancelled, self._is_ended = threading.Event(), False
+        self.job_id: str | None = None
+        self.columns: Sequence[Column] = ()
+        answer, self._next = self._ready(f"{operation}/result/0?rowFormat=JSON")
+        self.job_id = None if answer.get("jobID") is None else str(answer["jobID"])
+        self._first = cast("Json", answer.get("results", {}))
+        described = cast("list[Json]", self._first.get("columns", []))
+        is_insert = self.job_id is not None and not answer.get("isQueryResult")
+        if answer.get("resultKind") != "SUCCESS" and not is_insert:
+            self.columns = [Column(str(part["name"]), type_of(cast("Json", part["logicalType"]))) for part in described]
+
+    def rows(self) -> Iterator[tuple[RowKind, tuple[object, ...]]]:
+        readers = [reader_of(column.type) for column in self.columns]
+        results = self._first
+        try:
+            while True:
+                if self.columns:
+                    yield from _rows(cast("list[Json]", results.get("data", [])), readers)
+                if self._next is None or self._is_cancelled.is_set():
+                    break
+                answer, self._next = self._ready(self._next)
+                results = cast("Json", answer.get("results", {}))
+        except DatabaseError:
+            if not self._is_cancelled.is_set():
+                raise
+        finally:
+            self._end()
+
+    def cancel(self) -> None:
+        if not self._is_cancelled.is_set():
+            self._is_cancelled.set()
+            self._end()
+
+    def _end(self) -> None:
+        """Let the gateway forget the statement, which ends its query."""
+        if not self._is_ended:
+            self._is_ended = True
+            try:
+                self._client.request("DELETE", f"{self._operation}/close")
+            except DatabaseError:  # the session is closed, or the gateway is gone
+                return
+
+    def _ready(self, path: str) -> tuple[Json, str | None]:
+        """Return the next answer with results, waiting longer each time that there are none yet."""
+        seconds = _FIRST_WAIT_S
+        while True:
+            answer, following = self._client.next_results(path)
+            is_empty = not cast("Json", answer.get("results") or {}).get("data")
+            if answer.get("resultType") == "EOS" or following is None:
+                return answer, None
+            if answer.get("resultType") == "PAYLOAD" and not (is_empty and self.job_id is not None):
+                return answer, following
+            if self._is_cancelled.is_set():
+                return answer, None
+            path = following
+            self._client.wait(seconds)
+            seconds = min(2 * seconds, _MOST_WAIT_S)
+
+
+def _rows(data: list[Json], readers: Sequence[Read]) -> Iterator[tuple[RowKind, tuple[object, ...]]]:
+    for row in data:
+        fields = cast("list[object]", row["fields"])
+        values = tuple(read(value) for read, value in zip(readers, fields, strict=True))
+        yield RowKind[str(row.get("kind", "INSERT"))], values
+
+
+def _error_of(status: int, answer: Json, url: str) -> DatabaseError:
+    lines = [str(line) for line in cast("list[object]", answer.get("errors", []))]
+    message = _last_cause("\n".join(lines)) or f"status {status}"
+    if status in (401, 403):
+        remedy = "pass Gateway(url, token=...)"
+        return OperationalError(f"the SQL gateway at {url} refuses the request: {message}; {remedy}")
+    if status == 404:
+        return OperationalError(f"the SQL gateway at {url} does not know the session or statement: {message}")
+    return ProgrammingError(message)
+
+
+def _last_cause(trace: str) -> str:
+    """Return what a Java stack trace says in the end, without its frames."""
+    causes = [line.strip() for line in trace.splitlines() if "Caused by: " in line]
+    if causes:
+        text = causes[-1].split("Caused by: ", 1)[1]
+        name, _, message = text.partition(": ")
+        return (message or name)[:_MOST_SHOWN]
+    lines = [line for line in trace.splitlines() if not line.lstrip().startswith(("at ", "... "))]
+    return "\n".join(lines).strip()[:_MOST_SHOWN]
+
+
+def _pool(gateway: Gateway) -> urllib3.PoolManager:
+    try:
+        import urllib3
+    except ImportError as error:
+        problem = "a connection to a SQL gateway requires urllib3, which is not installed"
+        raise InterfaceError(f"{problem}; pip install 'rayflink[dbapi]'") from error
+    if gateway.ca_file is None:
+        return urllib3.PoolManager(timeout=gateway.timeout_s)
+    return urllib3.PoolManager(timeout=gateway.timeout_s, ca_certs=gateway.ca_file)

@@ -1,0 +1,163 @@
+"""Connections, cursors and results, in this process and at gateways: the same behaviour everywhere."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from decimal import Decimal
+
+import pytest
+
+from rayflink import dbapi
+
+VALUES = [
+    1, True, 1 << 63, 1.5, Decimal("1.50"), "it's ?", b"\x00\xff", dt.date(2024, 1, 31), dt.time(1, 2, 3),
+    dt.datetime(2024, 1, 1, 1, 2, 3, 456789), dt.datetime(2024, 1, 1, 1, 2, 3, tzinfo=dt.timezone.utc),
+    dt.timedelta(days=1, milliseconds=5), dt.timedelta(hours=-3), [1, 2], {"a": 1},
+]  # fmt: skip
+ENDLESS = "CREATE TABLE endless (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '500')"
+
+
+def test_the_module_says_what_it_is():
+    assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 1, "qmark")
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_comes_back_as_it_went(shared, value):
+    assert shared.execute("SELECT ?", (value,)).fetchone() == (value,)
+
+
+def test_columns_are_described(shared):
+    cursor = shared.execute("SELECT 1 AS a, CAST(NULL AS DECIMAL(5, 2)) AS b, 'x' AS c, DATE '2024-01-31' AS d, X'00'")
+    kinds = [column[1] for column in cursor.description]
+    assert kinds == [dbapi.NUMBER, dbapi.NUMBER, dbapi.STRING, dbapi.DATETIME, dbapi.BINARY]
+    assert kinds[0] != dbapi.STRING
+    assert cursor.description[1] == ("b", "DECIMAL", None, None, 5, 2, True)
+    assert cursor.description[0][6] is False
+
+
+def test_rows_are_fetched_in_parts(shared):
+    cursor = shared.execute("SELECT n FROM (VALUES (1), (2), (3), (4), (5)) AS t (n)")
+    assert cursor.rowcount == -1
+    rows = [cursor.fetchone(), *cursor.fetchmany(2), *cursor.fetchmany(), *cursor]
+    assert sorted(rows) == [(1,), (2,), (3,), (4,), (5,)]
+    assert cursor.fetchone() is None
+    assert cursor.fetchall() == cursor.fetchmany(3) == []
+
+
+def test_statements_without_rows_have_no_description(connect):
+    with connect() as connection:
+        cursor = connection.execute("CREATE TABLE nothing (n INT) WITH ('connector' = 'blackhole')")
+        assert cursor.description is None
+        assert cursor.fetchall() == []
+        assert connection.execute("SHOW TABLES").fetchall() == [("nothing",)]
+
+
+def test_inserts_are_written_when_they_return(connect, tmp_path):
+    with connect() as connection, connection.cursor() as cursor:
+        options = f"'connector' = 'filesystem', 'format' = 'json', 'path' = '{tmp_path}'"
+        cursor.execute(f"CREATE TABLE people (id INT, name STRING) WITH ({options})")
+        cursor.executemany("INSERT INTO people VALUES (?, ?)", [(1, "ann"), (2, "bo")])
+        assert cursor.description is None
+        assert cursor.job_id
+        assert sorted(cursor.execute("SELECT * FROM people")) == [(1, "ann"), (2, "bo")]
+
+
+def test_changes_are_shown_where_they_are_wanted(connect):
+    query = "SELECT a, COUNT(*) FROM (VALUES ('x'), ('x')) AS t (a) GROUP BY a"
+    with connect(mode="streaming", changelog=True) as connection:
+        cursor = connection.execute(query)
+        assert cursor.description[0][0] == "op"
+        assert [row[0] for row in cursor] == ["+I", "-U", "+U"]
+    with connect(mode="streaming") as connection, pytest.raises(dbapi.NotSupportedError, match="changelog=True"):
+        connection.execute(query).fetchall()
+
+
+def test_a_query_without_end_is_read_as_it_comes_until_it_is_cancelled(connect):
+    with connect(mode="streaming") as connection:
+        connection.execute(ENDLESS)
+        cursor = connection.execute("SELECT n FROM endless")
+        assert len(cursor.fetchmany(5)) == 5
+        has_read = threading.Event()
+
+        def read() -> None:
+            for _ in cursor:
+                has_read.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        assert has_read.wait(30)
+        cursor.cancel()
+        reader.join(30)
+        assert not reader.is_alive()
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("SELEC 1", dbapi.ProgrammingError),
+        ("SELECT * FROM missing", dbapi.ProgrammingError),
+        ("SELECT 1; SELECT 2", dbapi.ProgrammingError),
+    ],
+)
+def test_a_wrong_statement_is_refused(shared, statement, error):
+    with pytest.raises(error):
+        shared.execute(statement)
+    assert shared.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_job_that_fails_is_told(shared):
+    with pytest.raises(dbapi.DatabaseError, match="(?i)division by zero|/ by zero"):
+        shared.execute("SELECT 1 / (n - 1) FROM (VALUES (1)) AS t (n)").fetchall()
+
+
+def test_what_is_closed_is_refused(connect):
+    connection = connect()
+    cursor = connection.cursor()
+    with pytest.raises(dbapi.ProgrammingError, match="no statement was run"):
+        cursor.fetchone()
+    cursor.close()
+    with pytest.raises(dbapi.InterfaceError, match="the cursor is closed"):
+        cursor.execute("SELECT 1")
+    other = connection.cursor()
+    connection.close()
+    connection.close()
+    for call in (lambda: other.execute("SELECT 1"), connection.cursor, connection.commit):
+        with pytest.raises(dbapi.InterfaceError, match="the connection is closed"):
+            call()
+
+
+def test_there_is_nothing_to_roll_back(shared):
+    shared.commit()
+    with pytest.raises(shared.NotSupportedError, match="nothing to roll back"):
+        shared.rollback()
+    with pytest.raises(dbapi.ProgrammingError, match="run the query with execute"):
+        shared.cursor().executemany("SELECT ?", [(1,)])
+
+
+def test_options_and_databases_are_of_the_session(connect):
+    with connect(options={"table.local-time-zone": "Asia/Tokyo"}) as connection:
+        query = "SELECT CAST(TO_TIMESTAMP_LTZ(0, 3) AS STRING)"
+        assert connection.execute(query).fetchone() == ("1970-01-01 09:00:00.000",)
+    with connect(catalog="default_catalog", database="default_database") as connection:
+        assert connection.execute("SHOW CURRENT DATABASE").fetchone() == ("default_database",)
+    with pytest.raises(dbapi.ProgrammingError, match="nowhere"):
+        connect(catalog="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"mode": "fast"}, "expected 'batch' or 'streaming'"),
+        ({"gateway": "localhost:8083"}, "expected http://HOST:PORT"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, problem):
+    with pytest.raises(dbapi.InterfaceError, match=problem):
+        dbapi.connect(**arguments)
+
+
+def test_a_gateway_that_is_not_there_is_told(unused_port):
+    with pytest.raises(dbapi.OperationalError, match="cannot be reached"):
+        dbapi.connect(f"http://127.0.0.1:{unused_port}")
