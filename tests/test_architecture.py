@@ -22,6 +22,7 @@ STOREYS = {
     "rayflink.testing": 13,
     "rayflink.gateway": 12,
     "rayflink.dbapi": 11,
+    "rayflink.notebooks": 11,
     "rayflink.shell": 11,
     "rayflink.spark": 11,
     "rayflink.launch": 10,
@@ -51,7 +52,7 @@ ROOMS = {
     "rayflink.cep": "nfa runtime",
     "rayflink.table": (
         "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
-        "explaining physical compiled_plans statements descriptors"
+        "explaining physical compiled_plans display statements descriptors"
     ),
     "rayflink.table.runtime": (
         "aggregates keyed_state windows joins ranks groups upserts matching lookups over processing"

@@ -47,6 +47,7 @@ PACKAGES = (
     "rayflink.datastream.functions",
     "rayflink.datastream.state",
     "rayflink.datastream.window",
+    "rayflink.notebooks",
     "rayflink.spark",
     "rayflink.state_processor",
     "rayflink.table",

@@ -10,8 +10,8 @@ there.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -99,7 +99,7 @@ class RayflinkDialect(default.DefaultDialect):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        return import_module("rayflink.dbapi")
+        return sys.modules[__package__]  # it is loaded, as this module is one of its own
 
     def create_connect_args(self, url: URL) -> tuple[Sequence[str], MutableMapping[str, object]]:
         """Return the arguments of `rayflink.dbapi.connect`."""

@@ -2,8 +2,7 @@
 
 - `commands`: statements of the shell itself (QUIT, HELP, SHOW JOBS, STOP JOB, ...) beside those of SQL.
 - `sql_session`: one environment in which statements are run, and the jobs that it started.
-- `row_slots`: a table that follows changes of rows. `result_output`: results as text, CSV and JSON; `live_output`:
-  a table that is drawn anew where it stands.
+- `result_output`: results as text, CSV and JSON; `live_output`: a table that is drawn anew where it stands.
 - `completion`: the words that may follow what is typed. `prompt`: the terminal; it alone needs prompt_toolkit.
 - `shell_loop`: reads, runs, shows, until there is nothing left.
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from rayflink.common.types import Row
+from rayflink.table.display.row_slots import RowSlots
 
 from .result_output import ResultColumns, RowStrings, boxed
-from .row_slots import RowSlots
 
 __all__ = ["LiveTable"]
 

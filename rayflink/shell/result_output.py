@@ -10,10 +10,9 @@ from typing import TextIO, TypeAlias
 from rayflink.common.errors import shorten
 from rayflink.common.types import Row, RowKind
 from rayflink.table.conversion.row_format import SHORT_KINDS, SqlFormat
+from rayflink.table.display.row_slots import RowSlots
 from rayflink.table.table_result import TableResult
 from rayflink.table.types import DataType
-
-from .row_slots import RowSlots
 
 __all__ = ["ResultColumns", "RowStrings", "boxed", "changes_of", "final_rows", "write_rows"]
 

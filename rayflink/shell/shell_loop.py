@@ -14,12 +14,12 @@ from rayflink.common.errors import JobCancelled, RayflinkError
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
 from rayflink.table import SqlError
+from rayflink.table.display.row_slots import RowSlots
 from rayflink.table.table_result import TableResult
 
 from .commands import HELP, Command, command_of, statements_in
 from .live_output import LiveTable
 from .result_output import ResultColumns, RowStrings, boxed, changes_of, final_rows, write_rows
-from .row_slots import RowSlots
 from .sql_session import Outcome, SqlSession
 
 __all__ = ["Shell"]

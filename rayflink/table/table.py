@@ -427,6 +427,14 @@ class Table(ProcessCalls):
         """Draw the plan as it is run; notebooks show the picture."""
         return self._queries.draw([self._plan])
 
+    def _repr_html_(self) -> str:
+        """Return the columns and first rows in HTML, for notebooks.
+
+        At most `rayflink.display.rows` (20) rows are shown, those that come within `rayflink.display.timeout` (5 s). A
+        query that reads a source without an end is not run.
+        """
+        return self._queries.preview(self._plan).to_html()
+
     # running
 
     def execute(self) -> TableResult:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.records.arrow_values import shaped
 from rayflink.common.types import Row
 
 from .conversion.row_format import SHORT_KINDS, SqlFormat
+from .display.html_tables import html_note, html_rows
 from .plan.logical import Attribute
 from .resolved_schema import ResolvedSchema
 from .result_kind import ResultKind
@@ -105,6 +107,18 @@ class TableResult:
     def collect(self) -> CloseableIterator:
         """Return the rows, as they come; an iterator that can be closed, also by `with`."""
         return self._rows if isinstance(self._rows, CloseableIterator) else CloseableIterator(iter(self._rows))
+
+    def _repr_html_(self) -> str:
+        """Return rows that are there in HTML, for notebooks; of a query its columns, as its rows are drawn once."""
+        if self._message is not None:
+            return html_note(self._message)
+        if self._job is not None:
+            return html_note(f"job {self._job.get_job_id()} writes {', '.join(column.name for column in self._schema)}")
+        if not isinstance(self._rows, list):
+            return html_rows(self._schema, [], self.zone) + html_note("rows are drawn once, by collect() or print()")
+        if self._printing.is_raw:
+            return "".join(f"<pre>{escape(str(row[0]))}</pre>" for row in self._rows)
+        return html_rows(self._schema, self._rows, self.zone)
 
     def print(self) -> None:
         """Write the rows to the terminal as Flink's client does.

@@ -15,10 +15,10 @@ from rayflink.shell.commands import Command, command_of, is_complete, statements
 from rayflink.shell.completion import Vocabulary, candidates
 from rayflink.shell.live_output import LiveTable
 from rayflink.shell.result_output import ResultColumns
-from rayflink.shell.row_slots import RowSlots
 from rayflink.shell.shell_loop import Shell
 from rayflink.shell.sql_session import SqlSession
 from rayflink.table import SqlError
+from rayflink.table.display.row_slots import RowSlots
 
 LOCAL = {"execution.target": "local", "sql-client.display.print-time-cost": "false"}
 

@@ -101,6 +101,8 @@ from .sql_options import BUILT_IN_DATABASE as BUILT_IN_DATABASE
 from .sql_options import BUSHY_JOINS as BUSHY_JOINS
 from .sql_options import CATALOG_STORE as CATALOG_STORE
 from .sql_options import CATALOG_STORE_PATH as CATALOG_STORE_PATH
+from .sql_options import DISPLAY_ROWS as DISPLAY_ROWS
+from .sql_options import DISPLAY_TIMEOUT as DISPLAY_TIMEOUT
 from .sql_options import DISTINCT_BUCKETS as DISTINCT_BUCKETS
 from .sql_options import DML_SYNC as DML_SYNC
 from .sql_options import DROP_UNREAD_WATERMARKS as DROP_UNREAD_WATERMARKS

@@ -145,6 +145,11 @@ NON_DETERMINISTIC_UPDATES = _option(SQL, "table.optimizer.non-deterministic-upda
 PRINTED_WIDTH = _option(SQL, "table.display.max-column-width", INT, 30,
                         "Maximum width of values without a fixed length in print(); longer ones end in dots.",
                         test=_POSITIVE)
+DISPLAY_ROWS = _option(SQL, "rayflink.display.rows", INT, 20,
+                       "Rows of a table that a notebook shows; 0: none, so that no query is run to show a table.",
+                       test=(lambda value: value >= 0, "0 and more"))
+DISPLAY_TIMEOUT = _option(SQL, "rayflink.display.timeout", DURATION, _ms(5000),
+                          "Time in which the rows come that a notebook shows of a table; the query is ended then.")
 TABLE_PARALLELISM = _option(SQL, "table.exec.resource.default-parallelism", INT, -1,
                             "Parallelism of queries; -1: parallelism.default.",
                             test=(lambda value: value == -1 or value > 0, "-1, or 1 and more"))

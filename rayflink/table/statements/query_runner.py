@@ -43,6 +43,7 @@ from ..table_result import CloseableIterator, Printing, TableResult
 from ..types import DataTypes
 from .insert_plan import fit_columns
 from .planning_context import PlanningContext
+from .previews import Preview, preview_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,6 +66,19 @@ class PlannedInserts:
     session: Session
     settings: PlannerSettings
     operators: tuple[tuple[Relation, tuple[StoredOperator, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class QueryBounds:
+    """The ends of a query, known before it is run.
+
+    Args:
+        endless_source: a source that it reads and that has no end; None: all have one.
+        is_append_only: whether its rows never change later.
+    """
+
+    endless_source: str | None
+    is_append_only: bool
 
 
 class QueryRunner:
@@ -163,6 +177,23 @@ class QueryRunner:
                 ensure_one_group(sink.input, [sink.input.names.index(name) for name in sink.sink.key])
         planned = [plan for plan in self.optimize(sinks) if isinstance(plan, Sink)]
         return PlannedInserts(tuple(planned), self.context.session, self.context.planner_settings())
+
+    def bounds_of(self, plan: Relation) -> QueryBounds:
+        """Say what a query would do if it were run.
+
+        Raises:
+            SqlError: it cannot be run.
+        """
+        [optimized_plan] = self.optimize([plan])
+        with self._apart():
+            planner = self._planner([optimized_plan])
+            endless = planner.endless_source(planner.stream(optimized_plan))
+        is_append_only = ChangelogModes([optimized_plan], before=True).of(optimized_plan).is_append_only
+        return QueryBounds(None if endless is None else endless.name, is_append_only)
+
+    def preview(self, plan: Relation) -> Preview:
+        """Return the first rows of a query, for notebooks."""
+        return preview_of(self, plan)
 
     def run_inserts(self, sinks: Sequence[Sink]) -> TableResult:
         """Run queries as one job that writes their rows; without waiting for it where `execution.attached` is false."""
