@@ -6,7 +6,7 @@ import importlib.util
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Protocol
 
 from rayflink.common.errors import JobCancelled, RayflinkError
 from rayflink.common.types import Row
@@ -14,7 +14,7 @@ from rayflink.table.display.html_tables import html_note, html_rows
 from rayflink.table.display.row_slots import RowSlots
 from rayflink.table.plan.logical import Attribute
 from rayflink.table.table import Table
-from rayflink.table.table_result import CloseableIterator, Printing, TableResult, printed
+from rayflink.table.table_result import Printing, TableResult, printed
 
 __all__ = ["LiveView", "live"]
 
@@ -42,7 +42,7 @@ class LiveView:
     def __init__(self, result: TableResult, limit: int) -> None:
         columns = result.get_resolved_schema().get_columns()
         self._schema = [Attribute(column.get_name(), column.get_data_type()) for column in columns]
-        self._rows, self._zone, self._limit = cast("CloseableIterator", result.collect()), result.zone, limit
+        self._rows, self._zone, self._limit = result.collect(), result.zone, limit
         self._slots, self._lock = RowSlots[Row](MOST_ROWS), threading.Lock()
         self._changes, self._begin = 0, time.monotonic()
         self._ended = threading.Event()

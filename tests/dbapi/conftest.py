@@ -1,4 +1,4 @@
-"""The places where statements run: this process, and gateways."""
+"""The places where statements run: this process, our gateway, and Flink's."""
 
 from __future__ import annotations
 
@@ -8,17 +8,32 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rayflink import dbapi
+from rayflink.common.configuration import Configuration
 
 Connect = Callable[..., dbapi.Connection]
 
 
-@pytest.fixture(scope="session", params=["in process"])
+@pytest.fixture(scope="session")
+def gateway_url() -> Iterator[str]:
+    """Yield the address of a gateway of ours."""
+    pytest.importorskip("uvicorn")
+    from rayflink.gateway.sql_gateway import SqlGateway
+
+    options = {"sql-gateway.endpoint.rest.port": "0", "execution.target": "local"}
+    gateway = SqlGateway(Configuration.from_dict(options), options)
+    gateway.start()
+    yield gateway.url
+    gateway.stop()
+
+
+@pytest.fixture(scope="session", params=["in process", "gateway"])
 def connect(request: pytest.FixtureRequest) -> Connect:
     """Return a function that opens a session at each of the places."""
+    gateway = request.getfixturevalue("gateway_url") if request.param == "gateway" else None
 
     def open_session(**arguments: object) -> dbapi.Connection:
         options = {"execution.target": "local", **arguments.pop("options", {})}
-        return dbapi.connect(options=options, **arguments)
+        return dbapi.connect(gateway, options=options, **arguments)
 
     return open_session
 

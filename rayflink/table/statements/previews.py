@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rayflink.common.errors import JobCancelled, RayflinkError
 from rayflink.common.options import registry as options
@@ -16,7 +16,7 @@ from ..display.row_slots import RowSlots
 from ..plan.logical import Attribute, Relation
 
 if TYPE_CHECKING:
-    from ..table_result import CloseableIterator, TableResult
+    from ..table_result import TableResult
     from .query_runner import QueryRunner
 
 __all__ = ["Preview", "preview_of"]
@@ -69,7 +69,7 @@ def preview_of(queries: QueryRunner, plan: Relation) -> Preview:
 
 
 def _first_rows(result: TableResult, limit: int, seconds: float, is_append_only: bool) -> tuple[list[Row], str]:
-    rows = cast("CloseableIterator", result.collect())
+    rows = result.collect()
     is_late = threading.Event()
 
     def stop() -> None:

@@ -185,7 +185,7 @@ class QueryRunner:
             SqlError: it cannot be run.
         """
         [optimized_plan] = self.optimize([plan])
-        with self._apart():
+        with self.apart():
             planner = self._planner([optimized_plan])
             endless = planner.endless_source(planner.stream(optimized_plan))
         is_append_only = ChangelogModes([optimized_plan], before=True).of(optimized_plan).is_append_only
