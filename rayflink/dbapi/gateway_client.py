@@ -26,6 +26,8 @@ __all__ = ["Gateway", "GatewayClient"]
 _VERSION = "/v2"
 _MOST_WAIT_S, _FIRST_WAIT_S = 0.5, 0.01
 _HEARTBEAT_S = 60.0
+_CONNECTIONS = 4
+"""Connections that are held open: of fetches, and of what goes on beside them."""
 _MOST_SHOWN = 4000
 """Characters of a gateway's error that are shown."""
 Json = Mapping[str, object]
@@ -255,5 +257,5 @@ def _pool(gateway: Gateway) -> urllib3.PoolManager:
         problem = "a connection to a SQL gateway requires urllib3, which is not installed"
         raise InterfaceError(f"{problem}; pip install 'rayflink[dbapi]'") from error
     if gateway.ca_file is None:
-        return urllib3.PoolManager(timeout=gateway.timeout_s)
-    return urllib3.PoolManager(timeout=gateway.timeout_s, ca_certs=gateway.ca_file)
+        return urllib3.PoolManager(maxsize=_CONNECTIONS, timeout=gateway.timeout_s)
+    return urllib3.PoolManager(maxsize=_CONNECTIONS, timeout=gateway.timeout_s, ca_certs=gateway.ca_file)

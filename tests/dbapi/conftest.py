@@ -1,4 +1,4 @@
-"""The places where statements run: this process, our gateway, and Flink's."""
+"""The places where statements run: this process, and a gateway of ours."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def gateway_url() -> Iterator[str]:
     gateway.stop()
 
 
-@pytest.fixture(scope="session", params=["in process", "gateway"])
+@pytest.fixture(scope="session", params=["in process", "gateway_url"])
 def connect(request: pytest.FixtureRequest) -> Connect:
     """Return a function that opens a session at each of the places."""
-    gateway = request.getfixturevalue("gateway_url") if request.param == "gateway" else None
+    gateway = None if request.param == "in process" else request.getfixturevalue(request.param)
 
     def open_session(**arguments: object) -> dbapi.Connection:
         options = {"execution.target": "local", **arguments.pop("options", {})}

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
@@ -170,8 +172,13 @@ def driver_command(folder: Path) -> list[str]:
     return [found, "-Xmx256m", "-cp", ":".join(path), source.stem]
 
 
-def record() -> None:
-    """Run Flink's gateway and write its answers."""
+@contextmanager
+def running_gateway() -> Iterator[str]:
+    """Run Flink's gateway, and yield its address.
+
+    Raises:
+        Unavailable: Java or the jars are missing.
+    """
     with socket.socket() as free, socket.socket() as other:
         free.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))
@@ -187,10 +194,16 @@ def record() -> None:
         process = start_bound(command, env={**os.environ, "FLINK_CONF_DIR": conf}, **quiet)
         try:
             _wait_for(f"http://127.0.0.1:{port}/info")
-            found = answers(f"http://127.0.0.1:{port}")
+            yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait()
+
+
+def record() -> None:
+    """Run Flink's gateway and write its answers."""
+    with running_gateway() as url:
+        found = answers(url)
     GOLDEN.parent.mkdir(parents=True, exist_ok=True)
     GOLDEN.write_text("".join(json.dumps(answer) + "\n" for answer in found))
 
