@@ -18,6 +18,7 @@ from .rules.drop_unread_watermarks import drop_unread_watermarks
 from .rules.fold_constants import fold_constants
 from .rules.joins_of_streams.multi_join import multi_join
 from .rules.one_phase_aggregate import one_phase_aggregate
+from .rules.propagate_constants import propagate_constants
 from .rules.reorder_joins import reorder_joins
 from .rules.split_distinct import split_distinct
 from .rules.two_phase_groups import two_phase_groups
@@ -99,6 +100,7 @@ def _bound(session: Session, settings: RuleSettings) -> Mapping[Rule, Callable[[
             drop_unread_watermarks, is_enabled=settings.drops_watermarks, read_elsewhere=settings.tables_with_readers
         ),
         fold_constants: partial(fold_constants, session=session),
+        propagate_constants: partial(propagate_constants, session=session),
         broadcast_join: partial(broadcast_join, estimates=estimates, most_bytes=settings.most_broadcast_bytes),
         one_phase_aggregate: partial(one_phase_aggregate, estimates=estimates, strategy=settings.phases),
         split_distinct: partial(split_distinct, buckets=settings.distinct_buckets),

@@ -22,6 +22,7 @@ from .rules.joins_with_tables.recognize_lookup_join import recognize_lookup_join
 from .rules.joins_with_tables.recognize_temporal_join import recognize_temporal_join
 from .rules.merge_projections_and_filters import merge_projections_and_filters
 from .rules.one_phase_aggregate import one_phase_aggregate
+from .rules.propagate_constants import propagate_constants
 from .rules.prune_empty import prune_empty
 from .rules.push_filter_down import push_filter_down
 from .rules.push_filter_into_scan import push_filter_into_scan
@@ -77,6 +78,7 @@ PHASES: Mapping[str, tuple[Rule, ...]] = {
         drop_unread_watermarks,
         merge_projections_and_filters,
         push_filter_down,
+        propagate_constants,
         push_filter_into_scan,
         push_projection_through_join,
         push_projection_through_rank,

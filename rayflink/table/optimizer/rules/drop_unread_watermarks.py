@@ -1,9 +1,9 @@
 """Removes watermarks of streams that no step reads, and thereby columns that only they are computed from.
 
-A step reads them if rows wait for them or expire by them: windows, interval and temporal joins, OVER, patterns, order
-and first rows by event time. So do CURRENT_WATERMARK, a stream to which rows are converted, a table whose partitions
-are complete by event time, and changes with ON CONFLICT. A table that is read once for several parts of a program keeps
-its watermarks if one of them reads them.
+A step reads them if rows wait for them or expire by them: windows, interval and temporal joins, OVER, patterns, process
+table functions, order and first rows by event time. So do CURRENT_WATERMARK, a stream to which rows are converted, a
+table whose partitions are complete by event time, and changes with ON CONFLICT. A table that is read once for several
+parts of a program keeps its watermarks if one of them reads them.
 
 Example:
 

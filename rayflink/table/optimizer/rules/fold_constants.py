@@ -34,11 +34,12 @@ _NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.NULL)
 
 def fold_constants(plan: Relation, session: Session) -> Relation:
     """Replace calls on literals by literals, and simplify AND, OR, NOT, CASE and IF."""
+    return plan.mapped(lambda relation: relation.with_exprs(lambda expr: folded(expr, session)))
 
-    def change(expr: Expr) -> Expr:
-        return _simplified(expr, session) if isinstance(expr, Call) else expr
 
-    return plan.mapped(lambda relation: relation.with_exprs(lambda expr: expr.mapped(change)))
+def folded(expr: Expr, session: Session) -> Expr:
+    """Return an expression with literals in place of calls on literals, and without branches that are never taken."""
+    return expr.mapped(lambda part: _simplified(part, session) if isinstance(part, Call) else part)
 
 
 def _simplified(call: Call, session: Session) -> Expr:
