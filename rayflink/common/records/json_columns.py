@@ -68,6 +68,17 @@ class JsonParser:
         except self._refusals:
             return None
 
+    def similar_lines(self, block: bytes) -> pyarrow.RecordBatch | None:
+        """Return the objects of whole lines, most of which look alike; None: parse them by `lines`, part by part.
+
+        Large blocks are worth it: what is rare in a small one, and parsed alone, has enough lines in a large one.
+        """
+        try:
+            _check_characters(block)
+            return None if self._layouts is None else self._layouts.columns(block, self._parsed)
+        except self._refusals:
+            return None
+
     def messages(self, messages: Sequence[bytes]) -> pyarrow.RecordBatch | None:
         """Return the object of each message; None: one is refused."""
         try:

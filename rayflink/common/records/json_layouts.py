@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .json_numbers import parsed_numbers
+from .json_numbers import look_like_numbers, parsed_numbers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -219,7 +219,8 @@ class _Layout:
         self.is_fit = all([self._is_of(field.type, (field.name,), whole, floating) for field in schema])
         """Whether its values are of the types of the columns."""
         self._whole_values = np.array(whole, np.int64)
-        self._other_numbers = np.array([*floating, *sorted({*numbers} - {*whole, *floating})], np.int64)
+        self._floating_values = np.array(floating, np.int64)
+        self._unread_numbers = np.array(sorted({*numbers} - {*whole, *floating}), np.int64)
         self._place_of = {value: index for values in (whole, floating) for index, value in enumerate(values)}
 
     def is_same(self, other: _Layout) -> bool:
@@ -265,9 +266,9 @@ class _Layout:
         pieces = _pieces(lines.block, starts, ends)
         good = self._has_constants(pieces, len(inside))
         places = np.arange(len(inside)) * (2 * len(self._marks)) + 1
-        whole = self._numbers(pieces, places, self._whole_values, pyarrow.int64(), good)
-        others = self._numbers(pieces, places, self._other_numbers, pyarrow.float64(), good)
-        values = _Values(pieces, places, whole, others, good)
+        whole = self._whole_numbers(pieces, places, good)
+        floating = self._numbers(pieces, places, self._floating_values, pyarrow.float64(), good)
+        values = _Values(pieces, places, whole, floating, good)
         is_match[inside] = good
         if not good.any():
             return is_match, None
@@ -283,6 +284,25 @@ class _Layout:
         differs = data.reshape(count, len(self._template)) != self._template
         return ~differs.any(axis=1) if differs.any() else np.ones(count, np.bool_)
 
+    def _whole_numbers(
+        self, pieces: pyarrow.Array, places: NDArray[np.int64], good: NDArray[np.bool_]
+    ) -> pyarrow.Array:
+        """Return whole numbers of lines, one value after the other, and clear in `good` the lines where one is none, or
+        where a number that is not read is none.
+
+        Raises:
+            pyarrow.ArrowInvalid: a number is too large for its type.
+        """
+        import pyarrow
+
+        count = len(self._whole_values) * len(places)
+        both = np.concatenate((self._whole_values, self._unread_numbers))
+        strings = pieces.take(pyarrow.array((2 * both[:, None] + places).ravel())).view(pyarrow.string())
+        if look_like_numbers(strings, True):
+            return strings.slice(0, count).cast(pyarrow.int64())
+        _checked(strings.slice(count), pyarrow.float64(), good)
+        return _checked(strings.slice(0, count), pyarrow.int64(), good)
+
     def _numbers(
         self,
         pieces: pyarrow.Array,
@@ -295,10 +315,7 @@ class _Layout:
         import pyarrow
 
         strings = pieces.take(pyarrow.array((2 * values[:, None] + places).ravel()))
-        numbers, are_numbers = parsed_numbers(strings.view(pyarrow.string()), kind)
-        if are_numbers is not None:
-            good &= are_numbers.reshape(len(values), len(places)).all(axis=0)
-        return numbers
+        return _checked(strings.view(pyarrow.string()), kind, good)
 
     def _column(self, values: _Values, kind: pyarrow.DataType, path: Path) -> pyarrow.Array:
         import pyarrow
@@ -321,13 +338,21 @@ class _Layout:
         return values.numbers(place, types.is_integer(kind)).cast(kind)
 
 
+def _checked(strings: pyarrow.Array, kind: pyarrow.DataType, good: NDArray[np.bool_]) -> pyarrow.Array:
+    """Return strings as numbers, values of all lines one after the other, and clear in `good` the lines with others."""
+    numbers, are_numbers = parsed_numbers(strings, kind)
+    if are_numbers is not None:
+        good &= are_numbers.reshape(-1, len(good)).all(axis=0)
+    return numbers
+
+
 class _Values:
     """The values of lines of a layout.
 
     Args:
         pieces: constants and values of lines by turns, in bytes.
         places: for each line the number of the first value's piece.
-        whole, others: numbers, one value of all lines after the other.
+        whole, floating: numbers, one value of all lines after the other.
         good: lines that have the layout.
     """
 
@@ -336,12 +361,12 @@ class _Values:
         pieces: pyarrow.Array,
         places: NDArray[np.int64],
         whole: pyarrow.Array,
-        others: pyarrow.Array,
+        floating: pyarrow.Array,
         good: NDArray[np.bool_],
     ) -> None:
         import pyarrow
 
-        self._pieces, self._whole, self._others, self._lines = pieces, whole, others, len(places)
+        self._pieces, self._whole, self._floating, self._lines = pieces, whole, floating, len(places)
         self._good = None if good.all() else pyarrow.array(good)
         self._places = places if self._good is None else places[good]
         self.count = len(self._places)
@@ -354,7 +379,7 @@ class _Values:
 
     def numbers(self, place: int, is_whole: bool) -> pyarrow.Array:
         """Return a value of all lines by its place in the numbers."""
-        numbers = (self._whole if is_whole else self._others).slice(place * self._lines, self._lines)
+        numbers = (self._whole if is_whole else self._floating).slice(place * self._lines, self._lines)
         return numbers if self._good is None else numbers.filter(self._good)
 
 

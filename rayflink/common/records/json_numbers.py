@@ -36,7 +36,7 @@ def parsed_numbers(
     from pyarrow import compute
 
     is_whole = pyarrow.types.is_integer(kind)
-    if _look_like_numbers(strings, is_whole):
+    if look_like_numbers(strings, is_whole):
         try:
             numbers = strings.cast(kind)
         except pyarrow.ArrowInvalid:  # one is too large, or has two points
@@ -51,7 +51,7 @@ def parsed_numbers(
     return numbers, good.to_numpy(zero_copy_only=False)
 
 
-def _look_like_numbers(strings: pyarrow.StringArray, is_whole: bool) -> bool:
+def look_like_numbers(strings: pyarrow.StringArray, is_whole: bool) -> bool:
     """Return whether strings are numbers of JSON if Arrow takes them for numbers.
 
     Arrow also takes zeros in front, points without digits beside them, hexadecimal numbers, and names such as `inf`.
@@ -85,4 +85,4 @@ def _look_like_numbers(strings: pyarrow.StringArray, is_whole: bool) -> bool:
     return not is_digit.take(starts[zero] + 1).any()
 
 
-__all__ = ["parsed_numbers"]
+__all__ = ["look_like_numbers", "parsed_numbers"]

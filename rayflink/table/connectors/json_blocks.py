@@ -61,6 +61,10 @@ class JsonBlocks:
         result = None if self._parser is None else self._typed_columns(self._parser.lines(block))
         return self._by_column(block.split(b"\n")) if result is None else result
 
+    def similar_columns(self, block: bytes) -> pyarrow.RecordBatch | None:
+        """Return the objects of whole lines, most of which look alike; None: read them by `columns`, part by part."""
+        return None if self._parser is None else self._typed_columns(self._parser.similar_lines(block))
+
     def messages(self, messages: Sequence[bytes]) -> pyarrow.RecordBatch | None:
         """Return the object of each message; None: one is malformed, or has to be read alone, by `rows`."""
         result = None if self._parser is None else self._typed_columns(self._parser.messages(messages))

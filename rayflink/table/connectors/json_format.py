@@ -28,7 +28,9 @@ _BLOCK_BYTES = 4 << 20
 of a query's steps cost little.
 """
 _PART_BYTES = 1 << 20
-"""Bytes of lines that are parsed at once: their objects stay in a processor's cache, and the memory is used again."""
+"""Bytes of lines that are parsed at once, one by one: their objects stay in a processor's cache, and the memory is used
+again.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,9 @@ class _Reading:
         """
         import pyarrow
 
+        similar = self._blocks.similar_columns(block) if self._form.schema else None
+        if similar is not None:
+            return similar, None
         batches, malformed = list[pyarrow.RecordBatch](), list[MalformedLine]()
         start = 0
         while start < len(block) or not batches:

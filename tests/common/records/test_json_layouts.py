@@ -55,7 +55,9 @@ def test_layouts_give_what_single_lines_give(blocks):
             for name, limit in FOR_FEW_LINES.items():
                 patch.setattr(json_layouts, name, limit)
             whole = parser.lines(b"\n".join(block))
+            similar = parser.similar_lines(b"\n".join(block))
         single = parser.messages(block)
+        assert similar is None or similar == single
         if whole is None and single is not None:  # a number that is not read is too large for any type of number
             assert any(b"99999999" in line for line in block)
         else:
