@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from rayflink.common.user_code.call_sites import call_site
 
+from .binding.changelog_columns import from_changelog, to_changelog
 from .dsl import laterals, selecting
 from .dsl.expression_text import to_expression, tree_of
-from .dsl.op_arguments import from_changelog, to_changelog
 from .dsl.process_calls import ProcessCalls
 from .dsl.row_functions import of_row
 from .errors import SqlError, nearest
@@ -196,7 +196,7 @@ class Table(ProcessCalls):
             SqlError: there is a column of that name, or an argument is another.
         """
 
-        return self._changed(lambda: to_changelog(self._plan, arguments))
+        return self._changed(lambda: to_changelog(self._plan, map(tree_of, arguments)))
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
         """Apply each row as the change that a string column names, without that column; another string is an error.
@@ -209,7 +209,7 @@ class Table(ProcessCalls):
             SqlError: there is no column of that name, or an argument is another.
         """
 
-        return self._changed(lambda: from_changelog(self._plan, arguments))
+        return self._changed(lambda: from_changelog(self._plan, map(tree_of, arguments)))
 
     def _changed(self, make: Callable[[], Relation]) -> Table:
         try:

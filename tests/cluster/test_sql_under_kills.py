@@ -10,6 +10,7 @@ import os
 import random
 import signal
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,14 @@ from rayflink.common import Encoder, Types
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.file_system import FileSink
 from rayflink.table import DataTypes, EnvironmentSettings, StreamTableEnvironment, TableEnvironment
-from rayflink.table.udf import udtf
+from rayflink.table.udf import (
+    ProcessTableFunctionArgumentTrait,
+    map_view,
+    table_arg,
+    udptf,
+    udtf,
+    value_state,
+)
 from tests.cluster import watching
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -81,7 +89,36 @@ TABLES = {
         "SELECT id, e, p FROM made CROSS JOIN UNNEST(ARRAY[k, v]) AS u(e), LATERAL TABLE(places(e)) AS l(p)",
         "SELECT id, e, p FROM (SELECT id, unnest([k, v]) AS e FROM written), (VALUES (1), (2)) AS l(p)",
     ),
+    "buckets": (
+        "k INT, n INT, v BIGINT, s TIMESTAMP(3)",
+        "SELECT k, n, v, s FROM buckets(r => TABLE made PARTITION BY k, on_time => DESCRIPTOR(ts))",
+        f"SELECT k, count(*), sum(v), s FROM {BUCKETS} GROUP BY k, s",
+    ),
 }  # fmt: skip
+
+
+
+@udptf(
+    arguments={"r": table_arg(traits={ProcessTableFunctionArgumentTrait.SET_SEMANTIC_TABLE})},
+    states={"sums": map_view("BIGINT", "BIGINT"), "size": value_state("ROW<rows_of MAP<BIGINT, INT>>")},
+    result_type="ROW<n INT, v BIGINT, s TIMESTAMP(3)>",
+)
+def buckets(ctx, sums, size, r):
+    """Sums of ten seconds, when these are over."""
+    time = ctx.time_context()
+    start = time.time() - time.time() % 10_000
+    sums[start] = (sums[start] or 0) + r.v
+    size["rows_of"] = {**(size.rows_of or {}), start: (size.rows_of or {}).get(start, 0) + 1}
+    time.register_on_time(str(start), start + 9_999)
+
+
+@buckets.on_timer
+def bucket_over(ctx, sums, size):
+    start = int(ctx.current_timer())
+    rows = size.rows_of.pop(start)
+    yield rows, sums[start], datetime(1970, 1, 1) + timedelta(milliseconds=start)
+    sums.remove(start)
+
 
 NUMBERS = """CREATE TABLE numbers (id BIGINT, k AS MOD(id * 31, 13), v AS MOD(id * 7919, 101),
   ts AS TIMESTAMPADD(SECOND, CAST(id AS INT), TIMESTAMP '2026-01-01 00:00:00.000'),
@@ -138,6 +175,7 @@ def submitted(folder: Path, width: int, path: str = "") -> Any:
         t_env.get_config().set_string(key, value)
     both = udtf(lambda value: iter((1, 2)), result_types=[DataTypes.INT()])
     t_env.create_temporary_system_function("places", both)
+    t_env.create_temporary_system_function("buckets", buckets)
     t_env.execute_sql(MADE)
     statements = t_env.create_statement_set()
     for name, (columns, query, _) in TABLES.items():

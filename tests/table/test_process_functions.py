@@ -9,6 +9,7 @@ import pytest
 from rayflink.common import Row, RowKind
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.time import Duration, Instant
+from rayflink.connectors.collection import CollectSink
 from rayflink.table import ChangelogMode, DataTypes, EnvironmentSettings, ExplainDetail, SqlError, TableEnvironment
 from rayflink.table.expressions import col, descriptor, lit
 from rayflink.table.udf import (
@@ -22,6 +23,7 @@ from rayflink.table.udf import (
     value_state,
 )
 from rayflink.table.udf import ProcessTableFunctionArgumentTrait as Trait
+from tests.table.planned_streams import planned_stream
 
 SET = {Trait.SET_SEMANTIC_TABLE}
 ROW_OF_NAME = DataTypes.ROW([DataTypes.FIELD("name", DataTypes.STRING())])
@@ -198,6 +200,53 @@ def test_several_tables_meet_in_their_partitions(t_env):
     assert sorted(rows(result)) == [(1, 1, "Bob", 70), (2, 2, "Bob", 31), (3, 3, "Alice", 11)]
     with pytest.raises(SqlError, match=r"PARTITION BY of several tables has the types \(BIGINT\) and \(STRING\)"):
         t_env.execute_sql("SELECT * FROM pay(TABLE orders PARTITION BY id, TABLE orders PARTITION BY user_id)")
+
+
+def test_it_is_found_by_its_full_name_and_by_its_class(t_env):
+    t_env.execute_sql("CREATE DATABASE shop")
+    create = "CREATE FUNCTION shop.greet AS 'tests.table.test_process_functions.GreetingWithMemory' LANGUAGE PYTHON"
+    t_env.execute_sql(create)
+    calls = "shop.greet(TABLE names PARTITION BY name)", "default_catalog.shop.greet(TABLE names PARTITION BY name)"
+    for call in calls:
+        assert sorted(rows(t_env.execute_sql(f"SELECT * FROM {call} AS g"))) == MEMORY
+    joined = f"SELECT n.n, g.EXPR$0 FROM names AS n JOIN {calls[0]} AS g ON g.name = n.name WHERE n.n = 2"
+    assert rows(t_env.execute_sql(joined)) == [(2, "Hello Alice, your 1 time?")]
+    with pytest.raises(SqlError, match="there is no function shop.greeting"):
+        t_env.execute_sql("SELECT * FROM shop.greeting(TABLE names)")
+
+
+def test_state_belongs_to_the_uid_whatever_the_query_around_it_is(t_env):
+    def operator_ids(query):
+        with t_env._queries.env.apart():
+            planned_stream(t_env, t_env.sql_query(query)).sink_to(CollectSink()).uid("out")
+            vertices = t_env._queries.env.get_job_graph().vertices
+        return {str(one.operator_id) for vertex in vertices for one in vertex.operators
+                if one.name == "ProcessTableFunction"}  # fmt: skip
+
+    call = "SELECT * FROM greeting_with_memory(TABLE {} PARTITION BY name, uid => '{}')"
+    ids = operator_ids(call.format("names", "greet"))
+    changed = f"WITH few AS (SELECT UPPER(name) AS name FROM names) {call.format('few', 'greet')} WHERE name <> 'x'"
+    assert len(ids) == 1 and operator_ids(changed) == ids
+    assert operator_ids(call.format("names", "other")).isdisjoint(ids)
+
+
+def test_changelogs_become_columns_and_changelogs_again(t_env):
+    counts = "WITH counts AS (SELECT name, COUNT(*) AS times FROM names GROUP BY name)"
+    kinds = "op => DESCRIPTOR(kind), op_mapping => MAP['INSERT', 'i', 'UPDATE_BEFORE', 'b', 'UPDATE_AFTER', 'a']"
+    logged = f"{counts}, logged AS (SELECT * FROM TO_CHANGELOG(input => TABLE counts, {kinds}))"
+    first = ("i", "Bob", 1)
+    assert first in rows(t_env.execute_sql(f"{logged} SELECT * FROM logged"))
+    back = "op => DESCRIPTOR(kind), op_mapping => MAP['i', 'INSERT', 'b', 'UPDATE_BEFORE', 'a', 'UPDATE_AFTER']"
+    result = t_env.execute_sql(f"{logged} SELECT * FROM FROM_CHANGELOG(TABLE logged, {back})")
+    assert [(str(row.get_row_kind()), *row) for row in result.collect()][-1] == ("+U", "Bob", 2)
+    for call, message in (
+        ("TO_CHANGELOG(names)", r"TO_CHANGELOG has no table; write TO_CHANGELOG\(input => TABLE t\)"),
+        ("TO_CHANGELOG(TABLE names PARTITION BY name)", "TO_CHANGELOG takes no PARTITION BY"),
+        ("FROM_CHANGELOG(TABLE names)", "there is no column 'op'"),
+        ("TO_CHANGELOG(TABLE names, inptu => 1)", "inptu is not an argument of this function"),
+    ):
+        with pytest.raises(SqlError, match=f"(?s)line 1, column.*{message}"):
+            t_env.execute_sql(f"SELECT * FROM {call}")
 
 
 class Latest(ChangelogFunction):

@@ -30,8 +30,8 @@ _ABSENT = {
     "PARSE_JSON": _OF_JSON, "TRY_PARSE_JSON": _OF_JSON,
     "BITMAP_": "there is no type BITMAP: count by COUNT(DISTINCT ...), keep values by ARRAY_AGG(DISTINCT ...)",
     "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT ...), which is exact", "ML_": _OF_MODELS, "AI_": _OF_MODELS,
-    "TO_CHANGELOG": "call to_changelog() of the Table",
-    "FROM_CHANGELOG": "call from_changelog() of the Table",
+    "TO_CHANGELOG": "write FROM TO_CHANGELOG(input => TABLE t)",
+    "FROM_CHANGELOG": "write FROM FROM_CHANGELOG(input => TABLE t)",
 }  # fmt: skip
 """Prefix of the names of Flink's functions that are not supported -> the remedy."""
 _BINARY = {

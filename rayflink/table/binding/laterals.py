@@ -23,6 +23,8 @@ def is_lateral(tree: Tree) -> bool:
     if isinstance(tree, (exp.Unnest, exp.Lateral)):
         return True
     called = tree.this if isinstance(tree, exp.Table) else None
+    if isinstance(called, Applied):
+        return True
     return isinstance(called, exp.Anonymous) and str(called.name).upper() not in TABLE_FUNCTIONS
 
 

@@ -29,7 +29,7 @@ from ..plan.logical import (
 )
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
-from . import joins, laterals, process_tables, scalar_queries, set_operations, windows
+from . import changelog_columns, joins, laterals, process_tables, scalar_queries, set_operations, windows
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
@@ -132,10 +132,15 @@ class QueryBinder:
     def _add_joins(self, relation: Relation, scope: Scope, tree: Tree) -> tuple[Relation, Scope]:
         """Add the joins that stand behind a table."""
         for join in tree.args.get("joins") or ():
-            is_process = process_tables.process_function(join.this, self.functions) is not None
-            lateral = None if is_process else laterals.add_lateral(self.expressions(scope), relation, scope, join)
+            is_call = self._is_call_of_tables(join.this)
+            lateral = None if is_call else laterals.add_lateral(self.expressions(scope), relation, scope, join)
             relation, scope = joins.add_join(self, relation, scope, join) if lateral is None else lateral
         return relation, scope
+
+    def _is_call_of_tables(self, tree: Tree) -> bool:
+        """Return whether a part of FROM is a call of a function of tables, other than a window's."""
+        is_changelog = changelog_columns.is_changelog_call(tree)
+        return is_changelog or process_tables.process_function(tree, self.functions) is not None
 
     def table(self, tree: Tree) -> tuple[Relation, Scope]:
         """Return a table of FROM, or several in parentheses.
@@ -147,7 +152,7 @@ class QueryBinder:
             raise misplaced_version(tree)
         if isinstance(tree, BoundTable) and tree.args.get("scope") is not None:
             return tree.this, tree.args["scope"]
-        if process_tables.process_function(tree, self.functions) is None and laterals.is_lateral(tree):
+        if laterals.is_lateral(tree) and not self._is_call_of_tables(tree):
             return laterals.bind_lateral(self.expressions(Scope(())), tree)
         alias_clause = tree.args.get("alias")
         if isinstance(tree, exp.Subquery) and is_table(tree.this):
@@ -184,6 +189,8 @@ class QueryBinder:
         process = process_tables.process_function(tree, self.functions)
         if process is not None:
             return process_tables.bind_process(self, tree.this, process), process.name.lower()
+        if changelog_columns.is_changelog_call(tree):
+            return changelog_columns.bind_changelog_call(self, tree.this), str(tree.this.name).lower()
         if isinstance(tree.this, exp.Anonymous):
             call = windows.table_call(tree.this)
             relation, scope = self.table(call.table.this)

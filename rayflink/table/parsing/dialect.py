@@ -396,6 +396,9 @@ class FlinkParser(TypeNames):
             assert table is not None
             table.meta[HINTED] = {**(table.meta.get(HINTED) or {}), **hint.options(self.sql)}
             self.hints_taken.add(hint.comment.start)
+        if table is not None and isinstance(table.this, exp.Anonymous) and table.args.get("db"):
+            names = [part.name for part in (table.args.get("catalog"), table.args["db"]) if part is not None]
+            table = exp.Table(this=_path_call(names, table.this))
         if self._curr.token_type is TokenType.STAR:
             self.raise_error("a name or a clause is wanted behind a table")
         return table

@@ -118,7 +118,7 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
         },
     },
     "table name": {exp.Identifier: _IDENTIFIER, exp.Dot: {"this": "table name", "expression": "name"},
-                   exp.Anonymous: _CALL},
+                   exp.Anonymous: _CALL, PathCall: _CALL},
     "version": {exp.Version: {"this": PLAIN, "kind": PLAIN, "expression": "value"}},
     "table alias": {
         exp.TableAlias: {"this": "name", "columns": "name"},

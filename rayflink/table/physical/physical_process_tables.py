@@ -20,7 +20,7 @@ from ..runtime.processing.process_operators import ProcessRowOperator, ProcessSe
 from ..runtime.processing.process_spec import ProcessSpec
 from ..types import DataType, DataTypes
 from ..user_functions.process.kernels import ProcessKernel
-from .translation import Translation, add_keyed_operator, hash_partition
+from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 
 def translate_process_table(translation: Translation, plan: ProcessTable) -> StreamBuilder:
@@ -49,7 +49,8 @@ def translate_process_table(translation: Translation, plan: ProcessTable) -> Str
         step = step if names[0] else step.set_parallelism(1)
     else:
         step = add_keyed_operator(first, "ProcessTableFunction", factory, names[0], identity)
-    return step.set_description(plan.explain_line())
+    waits_for_ttl = any(state.ttl_ms is None for state in spec.kernel.declaration.states)
+    return step.set_description(line_with_ttl(plan.explain_line(), spec.ttl_ms if waits_for_ttl else 0))
 
 
 def _spec(translation: Translation, plan: ProcessTable) -> ProcessSpec:

@@ -133,13 +133,14 @@ class ProcessSetOperator(KeyedOperator):
                 yield from paced(self._results(data, input_index, out), out, self.ctx.clock)
 
     def _results(self, data: pa.RecordBatch, table: int, out: ResultRows) -> Iterator[None]:
-        times = _times(self._spec, data, table)
-        rows = rows_of(data, _names(self._spec, table))
+        times, call, context = _times(self._spec, data, table), self._call, self.context
+        rows, evaluate, states_of = rows_of(data, _names(self._spec, table)), self._calls.eval, self._states.of
         for place, (key, row) in enumerate(zip(self._keys(data, table), rows, strict=True)):
-            self._enter(key)
-            self._call.time_ms = None if times is None else times[place]
-            out.add(place, self._calls.eval(table, row, self._states.of(key)), self._call.time_ms)
-            self._clear_states(key)
+            context.key = key
+            call.time_ms = None if times is None else times[place]
+            out.add(place, evaluate(table, row, states_of(key)), call.time_ms)
+            if call.cleared:
+                self._clear_states(key)
             yield
         yield from self._states.save(self._enter)
         self._enter(NO_KEY)
@@ -148,9 +149,8 @@ class ProcessSetOperator(KeyedOperator):
         self.context.key = key
 
     def _clear_states(self, key: UserKey) -> None:
-        if self._call.cleared:
-            self._states.clear(key, self._call.cleared)
-            self._call.cleared.clear()
+        self._states.clear(key, self._call.cleared)
+        self._call.cleared.clear()
 
     # timers
 

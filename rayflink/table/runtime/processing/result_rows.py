@@ -52,7 +52,8 @@ class ResultRows:
         self.count = 0
         self._places: list[int] = []
         self._values: list[Sequence[UserValue]] = []
-        self._kinds: list[int] = []
+        self._kinds: dict[int, RowKind] = {}
+        """Kinds of rows that are no new ones, by their numbers."""
         self._times: list[int | None] = []
 
     def add(self, place: int, results: UserValue, time_ms: int | None) -> None:
@@ -65,17 +66,26 @@ class ResultRows:
         Raises:
             RowError: a row has another width, or a kind that the function has not declared.
         """
-        width, name = len(self._fields), self._spec.kernel.name
-        for result in rows_of_call(results):
-            self._values.append(values_of_row(result, width, name))
-            kind = result.get_row_kind() if isinstance(result, Row) else RowKind.INSERT
-            if kind not in self._kinds_known:
-                problem = f"function {name} returned {shorten(result, 80)}, which is {kind.name}"
-                raise RowError(problem, f"its rows are {self._spec.mode}; make it a ChangelogFunction that says so")
-            self._kinds.append(kind.value)
-            self._places.append(place)
-            self._times.append(time_ms)
-            self.count += 1
+        width, values = len(self._fields), self._values
+        for result in results if type(results) is list else rows_of_call(results):
+            if type(result) is Row:
+                self._note_kind(result, len(values))
+            is_plain = type(result) is tuple and len(result) == width
+            values.append(result if is_plain else values_of_row(result, width, self._spec.kernel.name))
+        count = len(values) - self.count
+        self._places += [place] * count
+        self._times += [time_ms] * count
+        self.count += count
+
+    def _note_kind(self, row: Row, number: int) -> None:
+        """Note the kind of a row, unless it is a new one."""
+        kind = row.get_row_kind()
+        if kind is RowKind.INSERT:
+            return
+        if kind not in self._kinds_known:
+            problem = f"function {self._spec.kernel.name} returned {shorten(row, 80)}, which is {kind.name}"
+            raise RowError(problem, f"its rows are {self._spec.mode}; make it a ChangelogFunction that says so")
+        self._kinds[number] = kind
 
     def take(self) -> list[Element]:
         """Return the rows as a batch; none where there are none."""
@@ -89,7 +99,9 @@ class ResultRows:
             columns.append(pa.array(self._times, pa.int64()))
         columns = [_cast(column, kind) for column, kind in zip(columns, self._spec.schema.types, strict=True)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self._spec.schema)
-        kinds = np.array(self._kinds, np.int8)
+        kinds = np.zeros(self.count, np.int8)
+        for number, kind in self._kinds.items():
+            kinds[number] = kind.value
         self._clear()
         return [ArrowBatch(with_kinds(batch, kinds) if kinds.any() else batch)]
 

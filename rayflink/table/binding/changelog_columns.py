@@ -1,29 +1,64 @@
-"""The arguments of `Table.to_changelog` and `Table.from_changelog`."""
+"""Calls of TO_CHANGELOG and FROM_CHANGELOG, in FROM and as methods of a Table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
 
 from rayflink.common.types import RowKind
 
-from ..binding.expressions import ExpressionBinder
-from ..binding.scope import Scope
 from ..errors import SqlError, nearest
-from ..parsing.dialect import Descriptor, NamedArgument
+from ..parsing.dialect import Descriptor, NamedArgument, TableArgument
+from ..parsing.statements import Tree
 from ..plan.logical import Attribute, Relation
 from ..plan.op_columns import Codes, FromChangelog, ToChangelog
 from ..plan.typed import Column, Evaluation, Session
 from ..types import DataTypes, Root
-from .expression_text import Operand, tree_of
-
-if TYPE_CHECKING:
-    from ..expression import Expression
+from .expressions import ExpressionBinder, place_of
+from .joins import Queries
+from .scope import Scope
 
 KINDS = {kind.name: kind for kind in RowKind}
+_NAMES = ("input", "op", "op_mapping")
+"""The arguments in their order."""
 
 
-def to_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> ToChangelog:
+def is_changelog_call(tree: Tree) -> bool:
+    """Return whether a part of FROM is a call of TO_CHANGELOG or FROM_CHANGELOG."""
+    called = tree.this if isinstance(tree, exp.Table) else None
+    return isinstance(called, exp.Anonymous) and str(called.name).upper() in _MAKERS
+
+
+def bind_changelog_call(queries: Queries, call: Tree) -> Relation:
+    """Return the rows of TO_CHANGELOG or FROM_CHANGELOG.
+
+    Raises:
+        SqlError: the arguments are not those that it takes.
+    """
+    name, place = str(call.name).upper(), place_of(call)
+    arguments = [_named(tree, position) for position, tree in enumerate(call.expressions)]
+    tables = [tree.expression for tree in arguments if str(tree.this) == "input"]
+    if len(tables) != 1 or not isinstance(tables[0], TableArgument):
+        raise SqlError(f"{name} has no table", f"write {name}(input => TABLE t)", "", place)
+    if tables[0].args.get("partition_by") or tables[0].args.get("order_by"):
+        remedy = "leave it out: the changes of a row come in the order of their source"
+        raise SqlError(f"{name} takes no PARTITION BY and no ORDER BY", remedy, "", place_of(tables[0]) or place)
+    relation, _ = queries.table(tables[0].this)
+    try:
+        return _MAKERS[name](relation, [tree for tree in arguments if str(tree.this) != "input"])
+    except SqlError as error:
+        raise (error if error.place else error.at("", place)) from error
+
+
+def _named(tree: Tree, position: int) -> Tree:
+    """Return an argument with its name; one too many has none that is known."""
+    if isinstance(tree, NamedArgument):
+        return tree
+    return NamedArgument(this=_NAMES[position] if position < len(_NAMES) else f"number {position + 1}", expression=tree)
+
+
+def to_changelog(plan: Relation, arguments: Iterable[Tree]) -> ToChangelog:
     """See `Table.to_changelog`."""
     op, mapping = _arguments(arguments)
     if op in plan.names:
@@ -35,7 +70,7 @@ def to_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> ToChan
     return ToChangelog((Attribute(op, DataTypes.STRING()), *columns), plan, codes)
 
 
-def from_changelog(plan: Relation, arguments: Iterable[Expression[Any]]) -> FromChangelog:
+def from_changelog(plan: Relation, arguments: Iterable[Tree]) -> FromChangelog:
     """See `Table.from_changelog`."""
     op, mapping = _arguments(arguments)
     if op not in plan.names:
@@ -77,15 +112,14 @@ def _kinds(kinds: str) -> list[RowKind]:
     return [KINDS[name] for name in names]
 
 
-def _arguments(arguments: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, str] | None]:
+def _arguments(arguments: Iterable[Tree]) -> tuple[str, Mapping[str, str] | None]:
     """Return the name of the column, and the mapping; None: strings are names of kinds.
 
     Raises:
         SqlError: an argument is not known, or of another form.
     """
     op, mapping = "op", None
-    for argument in arguments:
-        tree = tree_of(argument)
+    for tree in arguments:
         name = str(tree.this) if isinstance(tree, NamedArgument) else ""
         if name == "op" and isinstance(tree.expression, Descriptor) and len(tree.expression.expressions) == 1:
             op = tree.expression.expressions[0].name
@@ -93,11 +127,11 @@ def _arguments(arguments: Iterable[Expression[Any]]) -> tuple[str, Mapping[str, 
             mapping = _mapping(tree.expression)
         else:
             remedy = "give descriptor('op').as_argument('op'), or map_('INSERT', 'I', ...).as_argument('op_mapping')"
-            raise SqlError(f"{argument} is not an argument of this function", remedy)
+            raise SqlError(f"{name or tree.sql()} is not an argument of this function", remedy)
     return op, mapping
 
 
-def _mapping(tree: Operand) -> Mapping[str, str]:
+def _mapping(tree: Tree) -> Mapping[str, str]:
     expr = ExpressionBinder(Scope(())).bind(tree)
     strings = expr.type.root is Root.MAP and all(item.is_text for item in expr.type.items)
     if not strings or any(isinstance(item, Column) for item in expr.walk()):
@@ -112,4 +146,5 @@ def _mapping(tree: Operand) -> Mapping[str, str]:
     return mapping
 
 
-__all__ = ["from_changelog", "to_changelog"]
+_MAKERS = {"TO_CHANGELOG": to_changelog, "FROM_CHANGELOG": from_changelog}
+__all__ = ["bind_changelog_call", "from_changelog", "is_changelog_call", "to_changelog"]
