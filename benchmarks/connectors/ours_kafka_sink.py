@@ -12,9 +12,9 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -136,8 +136,15 @@ def _values(records: int) -> list[bytes]:
     return [(form % row).encode() for row in rows]
 
 
-def _builder(cluster: KafkaCluster, guarantee: DeliveryGuarantee) -> KafkaSink:
-    topic = cluster.new_topic(4)
+@contextmanager
+def _topic_of(cluster: KafkaCluster) -> Iterator[str]:
+    """Yield a topic, whose messages are deleted after it: those of all runs together have ten gigabytes."""
+    topic = cluster.new_topic(4, {"file.delete.delay.ms": "0"})
+    yield topic
+    cluster.delete_topic(topic)
+
+
+def _builder(cluster: KafkaCluster, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink:
     schema = KafkaRecordSerializationSchema.builder().set_topic(topic)
     schema = schema.set_value_serialization_schema(ByteArraySchema())
     builder = KafkaSink.builder().set_bootstrap_servers(cluster.bootstrap_servers).set_record_serializer(schema.build())
@@ -145,9 +152,13 @@ def _builder(cluster: KafkaCluster, guarantee: DeliveryGuarantee) -> KafkaSink:
 
 
 def _bare(cluster: KafkaCluster, values: Sequence[bytes]) -> Cost:
-    sink = _builder(cluster, DeliveryGuarantee.AT_LEAST_ONCE)
+    with _topic_of(cluster) as topic:
+        return _bare_to(cluster, topic, values)
+
+
+def _bare_to(cluster: KafkaCluster, topic: str, values: Sequence[bytes]) -> Cost:
+    sink = _builder(cluster, topic, DeliveryGuarantee.AT_LEAST_ONCE)
     producer = new_producer({**sink._properties, "delivery.report.only.error": True}, ClientErrors({}))
-    topic = str(sink._schema.topic)
 
     def write(part: Sequence[bytes]) -> None:
         for value in part:
@@ -173,7 +184,8 @@ def _sink(
     woken, storage = Event(), LocalStorage(folder)
     place = Place(wake=woken.set)
     with (
-        OperatorHarness(lambda: SinkOperator(_builder(cluster, guarantee)), place=place, clock=clock) as sink,
+        _topic_of(cluster) as topic,
+        OperatorHarness(lambda: SinkOperator(_builder(cluster, topic, guarantee)), place=place, clock=clock) as sink,
         ThreadPoolExecutor(1) as background,
     ):
         checkpoints = _Checkpoints(sink, storage, background)

@@ -216,6 +216,13 @@ class KafkaCluster:
             time.sleep(0.05)
         raise RuntimeError(f"the topic {name!r} has no leaders")
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; its messages go soon after, by the topic's `file.delete.delay.ms`."""
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
+        admin.delete_topics([name])[name].result(30)
+
     def add_partitions(self, name: str, partitions: int) -> None:
         """Let a topic have so many partitions, and wait until each can be read."""
         from confluent_kafka import Consumer, KafkaException, TopicPartition

@@ -6,6 +6,7 @@ first. It is forgotten only when the committer is done with it, and until then e
 A committer that waits for another system runs in a thread of its own, one call at a time, while the task takes records
 (`Committer.in_background`); what it has to compute is done by the task first (`Committer.begin`). The task waits for it
 when the next checkpoint is complete, so that at most one checkpoint is being committed while the next one is collected.
+A committer with `early_ms` begins before the checkpoint is complete: `early_commits`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextvars import copy_context
 from itertools import islice, takewhile
-from threading import Event, Thread
 from typing import Any
 
 from rayflink.common.connector_base.commits import CommitFailed, CommitOutcome, CommitRequest
@@ -28,6 +27,7 @@ from rayflink.state.snapshots import Pieces
 from rayflink.user_types import UserValue
 
 from .base import ProcessingTime
+from .early_commits import BackgroundCall, EarlyCommits
 
 log = get_logger(__name__)
 
@@ -49,44 +49,6 @@ def pause_ms(retries: int) -> int:
     [100, 200, 400, 10000]
     """
     return min(FIRST_PAUSE_MS << min(retries, 20), LONGEST_PAUSE_MS)
-
-
-class _BackgroundCall:
-    """A call of a committer in a thread of its own.
-
-    Args:
-        work: the call.
-        wake: called by the thread when the call has ended.
-    """
-
-    def __init__(self, work: Callable[[], None], wake: Callable[[], None]) -> None:
-        self._work, self._wake = work, wake
-        self._ended = Event()
-        self._error: BaseException | None = None
-        Thread(target=copy_context().run, args=(self._run,), name="commit", daemon=True).start()
-
-    @property
-    def has_ended(self) -> bool:
-        """Return whether `wait` returns at once."""
-        return self._ended.is_set()
-
-    def ends_within(self, seconds: float) -> bool:
-        """Wait for the end of the call; return whether it has ended in time."""
-        return self._ended.wait(seconds)
-
-    def wait(self) -> None:
-        """Return when the call has ended; raise what it raised."""
-        self._ended.wait()
-        if self._error is not None:
-            raise self._error
-
-    def _run(self) -> None:
-        try:
-            self._work()
-        except BaseException as error:
-            self._error = error
-        self._ended.set()
-        self._wake()
 
 
 class Commits:
@@ -120,7 +82,8 @@ class Commits:
         self._complete = -1
         self._has_failed = False
         self._due_ms: int | None = None
-        self._call: tuple[_BackgroundCall, list[CommitRequest[Any]]] | None = None
+        self._call: tuple[BackgroundCall, list[CommitRequest[Any]]] | None = None
+        self._early = EarlyCommits(committer, clock, wake) if committer.early_ms and wake is not None else None
         self._total = metrics.counter("totalCommittables")
         self._retried = metrics.counter("retriedCommittables")
         self._counters = {
@@ -157,6 +120,14 @@ class Commits:
                 return
             self.run()
 
+    def begin_early(self) -> None:
+        """Let the committer begin what the snapshot that was just taken contains, beside the task, where it can.
+
+        It does so where nothing else waits.
+        """
+        if self._early is not None and self._call is None and self._due_ms is None and not self.is_behind:
+            self._early.begin(self._oldest())
+
     def snapshot(self) -> tuple[Pieces, ...]:
         """Return everything that is not committed, in pieces; `restore` takes the bytes of each."""
         groups: dict[Hashable, list[tuple[int, UserValue]]] = {}
@@ -188,6 +159,8 @@ class Commits:
         if self._call is not None:
             self.run(slice_s=math.inf)
         self._complete = max(self._complete, checkpoint_id)
+        if self._early is not None:
+            self._early.complete()
 
     @property
     def due_ms(self) -> int | None:
@@ -195,9 +168,10 @@ class Commits:
 
         None: until a checkpoint is complete, or `wake` is called.
         """
-        if self._call is None:
-            return self._due_ms
-        return self._clock.now_ms() if self._call[0].has_ended else None
+        if self._call is not None:
+            return self._clock.now_ms() if self._call[0].has_ended else None
+        early_ms = None if self._early is None else self._early.due_ms
+        return min((time_ms for time_ms in (self._due_ms, early_ms) if time_ms is not None), default=None)
 
     @property
     def is_behind(self) -> bool:
@@ -214,6 +188,8 @@ class Commits:
         Raises:
             CommitFailed: something could not be committed.
         """
+        if self._early is not None and not self.is_behind:
+            self._early.end_late()
         if self._wake is not None and self._committer.in_background and not math.isinf(slice_s):
             return self._run_in_background(self._wake)
         began, again = self._clock.monotonic(), self._end_call()
@@ -234,7 +210,7 @@ class Commits:
         if self._call is not None or self._due_ms is not None or not (requests := self._due()):
             return
         if self._begin(requests):
-            self._call = _BackgroundCall(lambda: self._finish(requests), wake), requests
+            self._call = BackgroundCall(lambda: self._finish(requests), wake), requests
         else:
             self._pause(self._count(requests))
 
@@ -271,6 +247,8 @@ class Commits:
             CommitFailed: a call in the background has failed for good.
         """
         self._end_call()
+        if self._early is not None and (self._has_failed or not self.is_behind):
+            self._early.drop()
         if self._has_failed or not self.is_behind:
             return
         try:
@@ -290,8 +268,13 @@ class Commits:
         if not self._waiting:
             return []
         first, request = self._waiting[0]
-        if not (request.restored or first <= self._complete):
+        return self._oldest() if request.restored or first <= self._complete else []
+
+    def _oldest(self) -> list[CommitRequest[Any]]:
+        """Return the oldest committables, all of one checkpoint."""
+        if not self._waiting:
             return []
+        first, request = self._waiting[0]
         group = (first, request.restored)
         head = takewhile(lambda entry: (entry[0], entry[1].restored) == group, self._waiting)
         return [due for _, due in islice(head, self._committer.most_at_once)]
@@ -307,7 +290,8 @@ class Commits:
         for request in requests:
             request.outcome, request.error = CommitOutcome.COMMITTED, None
         try:
-            self._committer.begin(requests)
+            if self._early is None or not self._early.has_begun(requests):
+                self._committer.begin(requests)
         except Exception as error:
             for request in requests:
                 request.retry_later(error)

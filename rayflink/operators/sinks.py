@@ -164,6 +164,7 @@ class SinkOperator(Operator, ProcessingTimers, Upkeep, CheckpointListener, PreBa
                 waiting += tuple(Commits.entry(checkpoint_id, committable) for committable in unfinished)
                 if waiting:
                     pieces[COMMITTABLES_STATE] = ("split", waiting)
+                self._commits.begin_early()
         self._current = []
         return OperatorSnapshot(lists=lists, pieces=pieces) if lists or pieces else None
 

@@ -156,6 +156,13 @@ class Committer(ABC):
     has_large_committables: ClassVar[bool] = False
     """Whether a snapshot waits a short time for commits in the background, as it would contain their data once more."""
 
+    early_ms: int = 0
+    """Milliseconds for which what `begin` has done may stand before its checkpoint is complete; 0: not at all.
+
+    Above 0, `begin` may be called as soon as a snapshot contains its requests, in a thread of its own, while the task
+    processes records. Others must not see what it did. If the checkpoint is not complete in time, `abandon` is called.
+    """
+
     def open(self, ctx: WriterContext) -> None:  # noqa: B027
         """Learn of the subtask; called once, before the first commit. What `ctx` has restored is of the writers."""
 
@@ -171,6 +178,9 @@ class Committer(ABC):
 
         When it raises, all of them are tried again later, as if `commit` had raised.
         """
+
+    def abandon(self) -> None:  # noqa: B027
+        """Take back what `begin` did for requests whose checkpoint is not complete; they may be begun again."""
 
     @abstractmethod
     def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:

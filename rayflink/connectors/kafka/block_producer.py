@@ -71,6 +71,23 @@ class MessageRows:
         return MessageRows(self.topic, self.entries[index], counts, self.buffers)
 
 
+def joined_rows(parts: Sequence[MessageRows]) -> MessageRows:
+    """Return messages of the same topic and form behind each other; there is at least one part."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    counts = [part.counts for part in parts if part.counts is not None]
+    width = max(part.entries.shape[1:] for part in parts)
+    entries = np.zeros((sum(map(len, parts)), *width), first.entries.dtype)  # concatenate() would move the fields
+    start = 0
+    for part in parts:
+        place = entries[start : start + len(part)]
+        (place[:, : part.entries.shape[1]] if width else place)[...] = part.entries
+        start += len(part)
+    every = np.concatenate(counts) if counts else None
+    return MessageRows(first.topic, entries, every, [part.buffers for part in parts])
+
+
 class BlockProducer:
     """A producer of librdkafka.
 
@@ -377,4 +394,4 @@ def _add_headers(fields: np.ndarray, headers: Sequence[Headers | None]) -> bytes
     return body
 
 
-__all__ = ["BlockProducer", "ClusterMetadata", "MessageRows", "TopicMetadata", "new_block_producer"]
+__all__ = ["BlockProducer", "ClusterMetadata", "MessageRows", "TopicMetadata", "joined_rows", "new_block_producer"]

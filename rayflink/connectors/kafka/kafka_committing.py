@@ -19,6 +19,11 @@ from .kafka_ledger import ChunkFate
 from .kafka_producing import Encoder
 from .kafka_transactions import LostLedger, TransactionCounts, Transactions, is_permanent
 
+PROBED_S = 0.05
+"""Seconds for which the brokers count as present after they have answered."""
+EARLY_MS = 3_000
+"""Milliseconds for which a transaction is open at most while its checkpoint is not complete."""
+
 
 class UnknownChunks(Enum):
     """The treatment of restored chunks of which the ledger no longer says whether they are in Kafka."""
@@ -69,11 +74,13 @@ class ChunkCommitter(Committer):
 
     def __init__(self, properties: Mapping[str, str], retention_ms: int, unknown: UnknownChunks) -> None:
         self._properties, self._retention_ms, self._unknown = properties, retention_ms, unknown
+        self.early_ms = min(EARLY_MS, int(properties["transaction.timeout.ms"]) // 2)
         self._now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
         self._counts = TransactionCounts()
         self._by_id: dict[str, Transactions] = {}
         self._parallelism = 1
         self._begun: list[Chunk] | KafkaClientError | None = None
+        self._begun_s = 0.0
 
     def open(self, ctx: WriterContext) -> None:
         self._parallelism, self._now_ms = ctx.parallelism, ctx.now_ms
@@ -90,6 +97,7 @@ class ChunkCommitter(Committer):
     def begin(self, requests: Sequence[CommitRequest[Chunk]]) -> None:
         """Fill the transaction of new chunks, if a producer is ready; else `commit` does everything.
 
+        A thread does so before the checkpoint is complete, where that is soon; readers wait for it as long.
         So a task waits for brokers that are away once, for the seconds in which they are probed, and no longer.
         """
         self._begun = None
@@ -101,6 +109,13 @@ class ChunkCommitter(Committer):
                 self._begun = self._begin_run(requests)
             except KafkaClientError as failure:
                 self._begun = failure
+            self._begun_s = time.monotonic()
+
+    def abandon(self) -> None:
+        begun, self._begun = self._begun, None
+        if begun and isinstance(begun, list):
+            for transactions in self._by_id.values():
+                transactions.abandon()
 
     def commit(self, requests: Sequence[CommitRequest[Chunk]]) -> None:
         left = list(requests)
@@ -129,7 +144,7 @@ class ChunkCommitter(Committer):
             if isinstance(begun, KafkaClientError):
                 raise begun
             if chunks := self._begin_run(requests) if begun is None else begun:
-                transactions.finish(chunks)
+                transactions.finish(chunks, begun is not None and time.monotonic() - self._begun_s > PROBED_S)
         except KafkaClientError as failure:
             transactions.close()
             return failure

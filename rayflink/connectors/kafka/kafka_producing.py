@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.sink import SinkWriter, UnwritableRecord, WriterContext
@@ -12,7 +13,7 @@ from rayflink.common.errors import shorten
 from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import Batch, rows_of
 
-from .block_producer import new_block_producer
+from .block_producer import joined_rows, new_block_producer
 from .kafka_client import (
     MISSING,
     ClientErrors,
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     import confluent_kafka
 
 SLICE = 1_000
-"""Messages that are given to the client in one call."""
+"""Messages that are given to the client in one call as Python objects."""
+CALL_MESSAGES = 40_000
+"""Messages that are given to the client in one call, at most, where it takes them by columns."""
 QUEUE_BYTES = 256 << 20
 """Bytes of messages in the client's queue after which the writer waits until it is empty."""
 METADATA_S = 10
@@ -86,7 +89,7 @@ class MessageQueue:
         self._dropped: KafkaClientError | None = None
         """The report of a message that the client has dropped, which is no reason: another error made it do so."""
 
-    def put(self, messages: KafkaMessages | MessageColumns, size: int) -> None:
+    def put(self, messages: KafkaMessages, size: int) -> None:
         """Give messages to the client, and wait while its queue is full.
 
         Args:
@@ -95,18 +98,12 @@ class MessageQueue:
         Raises:
             KafkaClientError: an earlier message was not delivered, or the client refuses one.
         """
-        if isinstance(messages, MessageColumns):
-            if self.takes_columns and isinstance(messages.topics, str):
-                self._put_columns(messages.topics, messages, size)
-                self.producer.poll(0)
-                return
-            messages = messages.messages()
         for topic, part in messages.by_topic():
             for start in range(0, len(part), SLICE):
                 piece = part.slice(start, start + SLICE) if len(part) > SLICE else part
                 own_size = size * len(piece) // len(messages)
                 if self.takes_columns:
-                    self._put_columns(topic, MessageColumns.of(piece), own_size)
+                    self._put_columns(topic, [MessageColumns.of(piece)], own_size)
                 else:
                     self._put_rows(topic, piece, own_size)
         self.producer.poll(0)
@@ -176,11 +173,34 @@ class MessageQueue:
         self.producer.purge(blocking=False)
         del self.producer
 
-    def _put_columns(self, topic: str, messages: MessageColumns, size: int) -> None:
-        """Give messages to a producer that takes them by columns."""
-        rows = self.producer.rows(topic, messages)
-        for start in range(0, len(rows), SLICE):
-            part = rows.select(slice(start, start + SLICE))
+    def put_parts(self, parts: Iterable[MessageColumns], size: int) -> None:
+        """Give messages to the client as `put` does, in as few calls as it can be: a thread that fills a transaction
+        beside its task waits for its turn after each.
+
+        Args:
+            size: bytes of all.
+
+        Raises:
+            KafkaClientError: an earlier message was not delivered, or the client refuses one.
+        """
+        every = list(parts)
+        count = max(1, sum(map(len, every)))
+        for _, run in groupby(every, key=_form_of):
+            own = list(run)
+            own_size = size * sum(map(len, own)) // count
+            if self.takes_columns and isinstance(own[0].topics, str):
+                self._put_columns(own[0].topics, own, own_size)
+                self.producer.poll(0)
+            else:
+                for part in own:
+                    self.put(part.messages(), own_size * len(part) // max(1, sum(map(len, own))))
+
+    def _put_columns(self, topic: str, parts: Sequence[MessageColumns], size: int) -> None:
+        """Give messages of the same columns to a producer that takes them so."""
+        rows = joined_rows([self.producer.rows(topic, part) for part in parts])
+        most = min(CALL_MESSAGES, max(1, self._most // 2))
+        for start in range(0, len(rows), most):
+            part = rows.select(slice(start, start + most))
             self._wait_for_room(min(len(part), self._most), size * len(part) // len(rows))
             while len(part):
                 part, error = self.producer.produce(part)
@@ -260,6 +280,12 @@ class MessageQueue:
         last = without_secrets(self._errors.last, self._properties)
         seen = f" (the client's last error: {last})" if last else ""
         return f"check that the brokers run and can be reached from every node{seen}"
+
+
+def _form_of(messages: MessageColumns) -> tuple[object, ...]:
+    """Return what messages must share to be in one call."""
+    topics = messages.topics if isinstance(messages.topics, str) else None
+    return topics, messages.headers is None and messages.timestamps is None, messages.headers is None
 
 
 def _rows_by_partition(messages: KafkaMessages) -> dict[int, list[dict[str, Any]]]:

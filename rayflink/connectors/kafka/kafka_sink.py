@@ -67,7 +67,7 @@ class KafkaSink(Sink[Any]):
     - `DeliveryGuarantee.NONE`: messages are sent as they come. Some may be lost or repeated after a failure.
     - `AT_LEAST_ONCE`: a checkpoint is complete only when all messages before it are delivered. After a failure, those
       since the last checkpoint are written again.
-    - `EXACTLY_ONCE`: messages are part of the checkpoint, and are written when it is complete, in short transactions;
+    - `EXACTLY_ONCE`: messages are part of the checkpoint, and are committed when it is complete, in short transactions;
       consumers with `isolation.level=read_committed` see each once.
 
     Args:

@@ -1,4 +1,4 @@
-"""Transactions that write chunks and their ledger together; each is committed as soon as it is filled."""
+"""Transactions that write chunks and their ledger together; each is committed, or aborted, soon after it is filled."""
 
 from __future__ import annotations
 
@@ -123,11 +123,25 @@ class Transactions:
             self._probe(queue, chunks[-1].id.ledger_topic)
             queue.producer.begin_transaction()
             for chunk in chunks:
-                for part in chunk.columns():
-                    queue.put(part, chunk.size * len(part) // chunk.count)
+                queue.put_parts(chunk.columns(), chunk.size)
 
-    def finish(self, chunks: Sequence[Chunk]) -> None:
+    def abandon(self) -> None:
+        """Abort what `begin` has begun; the chunks may be given to it again."""
+        queue = self._queue
+        if queue is None:
+            return
+        self._counts.aborted.inc()
+        try:
+            self._within(ABORT_S, lambda seconds: queue.producer.abort_transaction(seconds))
+        except (library().KafkaException, KafkaClientError) as error:
+            log.warning("transaction of %r was not aborted, the next one of that id does so: %s", self.id, error)
+            self.close()
+
+    def finish(self, chunks: Sequence[Chunk], was_open: bool = False) -> None:
         """Commit the transaction of the chunks that `begin` was given; another thread may do so.
+
+        Args:
+            was_open: whether time has passed since `begin`, in which the brokers may have gone away.
 
         Raises:
             KafkaClientError: they are not committed, or it is unknown; `fate` says which.
@@ -137,6 +151,8 @@ class Transactions:
         ledger = self._ledgers[last.ledger_topic].with_chunk(last.run, last.sequence)
         offset = library().TopicPartition(last.ledger_topic, 0, ledger.commits, ledger.metadata())
         with self._leaving_if_it_fails(self._queue) as queue:
+            if was_open:
+                self._probe(queue, last.ledger_topic)
             if queue.takes_columns:  # confluent-kafka's producer does so when it commits
                 queue.producer.flush(max(0.0, self._deadline - time.monotonic()))
             send = queue.producer.send_offsets_to_transaction

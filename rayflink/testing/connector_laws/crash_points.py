@@ -230,7 +230,7 @@ def _settings(committer: Committer) -> dict[str, object]:
     """Return the class attributes of a committer that say how it is called."""
     return {
         "most_at_once": committer.most_at_once, "in_background": committer.in_background,
-        "has_large_committables": committer.has_large_committables,
+        "has_large_committables": committer.has_large_committables, "early_ms": committer.early_ms,
     }  # fmt: skip
 
 
@@ -250,6 +250,9 @@ class _CrashingCommitter(Committer):
         CrashPoints.reach(self._points, "before begin")
         self._inner.begin(requests)
         CrashPoints.reach(self._points, "after begin")
+
+    def abandon(self) -> None:
+        self._inner.abandon()
 
     def commit(self, requests: Sequence[CommitRequest[object]]) -> None:
         with self._commit:

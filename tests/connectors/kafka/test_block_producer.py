@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from rayflink.connectors.kafka import librdkafka
-from rayflink.connectors.kafka.block_producer import BlockProducer, new_block_producer
+from rayflink.connectors.kafka.block_producer import BlockProducer, MessageRows, joined_rows, new_block_producer
 from rayflink.connectors.kafka.kafka_client import ClientErrors, error_name
 from rayflink.connectors.kafka.kafka_errors import KafkaClientError
 from rayflink.connectors.kafka.kafka_messages import KafkaMessages, MessageColumns, packed, unpacked
@@ -47,10 +47,18 @@ def columns_of(messages: KafkaMessages) -> list[MessageColumns]:
     return [MessageColumns.of(messages), *unpacked(packed([messages], None)), *unpacked(packed([messages], "lz4"))]
 
 
+def both(producer: BlockProducer, columns: MessageColumns) -> MessageRows:
+    """The messages twice, the second time joined to the first."""
+    rows = producer.rows("t", columns)
+    joined = joined_rows([rows, rows])
+    assert joined.entries.dtype == rows.entries.dtype and len(joined) == 2 * len(rows)
+    return joined.select(slice(len(rows), None))
+
+
 def test_plain_messages_are_pointers_into_their_columns(producer: BlockProducer) -> None:
     messages = KafkaMessages("t", [b"one", None, b"", b"four"], [None, b"k2", b"key", b""], partitions=[0, -1, 2, 7])
     for columns in columns_of(messages):
-        rows = producer.rows("t", columns).entries
+        rows = both(producer, columns).entries
         assert list(map(bytes_from, rows["value"], rows["value_bytes"])) == messages.values
         assert list(map(bytes_from, rows["key"], rows["key_bytes"])) == messages.keys
         assert rows["partition"].tolist() == messages.partitions
@@ -62,7 +70,7 @@ def test_messages_with_headers_and_timestamps_are_fields(producer: BlockProducer
     headers = [[("a", b"1"), ("no", None)], None, [("empty", b"")]]
     messages = KafkaMessages("t", [b"x", None, b"z"], None, headers, [5, -1, 7])
     for columns in columns_of(messages):
-        rows = producer.rows("t", columns)
+        rows = both(producer, columns)
         assert rows.counts is not None and rows.counts.tolist() == [8, 6, 7]
         fields = rows.entries
         assert fields["first"][:, 3].tolist() == [5, 0, 7], "0 is the time of the call"

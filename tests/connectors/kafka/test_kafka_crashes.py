@@ -5,18 +5,21 @@ that go on, at other parallelisms, and from older savepoints.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rayflink.common import SimpleStringSchema
+from rayflink.connectors.kafka.kafka_committing import EARLY_MS
 from rayflink.connectors.kafka.kafka_record_serialization import KafkaRecordSerializationSchema
 from rayflink.connectors.kafka.kafka_sink import KafkaSink
 from rayflink.datastream.connectors.base import DeliveryGuarantee
+from rayflink.operators import commits, early_commits
 from rayflink.operators.base import UserCodeError
 from rayflink.testing import OperatorHarness, Place, rescaled_snapshots
 from rayflink.testing.harness import Snapshots
@@ -38,6 +41,32 @@ def sink(topics: int) -> KafkaSink:
     return builder.set_memory_limit(8).build()  # most chunks are spilled
 
 
+class Inline:
+    """A call beside its task, in the order that is the hardest: at once, before the task does anything else."""
+
+    def __init__(self, work: Callable[[], None], wake: Callable[[], None]) -> None:
+        self.has_ended, self._error = True, None
+        try:
+            work()
+        except BaseException as error:
+            self._error: BaseException | None = error
+
+    def ends_within(self, seconds: float | None) -> bool:
+        return True
+
+    def wait(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.fixture(params=["begins when complete", "begins early"])
+def wake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None] | None:
+    for module in (commits, early_commits):
+        monkeypatch.setattr(module, "BackgroundCall", Inline)
+    monkeypatch.setattr(commits.time, "sleep", lambda seconds: None)
+    return None if request.param == "begins when complete" else lambda: None
+
+
 class Zombie:
     """A subtask that was believed to be dead, and the last of its checkpoints that is complete."""
 
@@ -48,8 +77,10 @@ class Zombie:
 class Story:
     """Subtasks of one sink that are fed with "generation-number"; a generation is a start of the job."""
 
-    def __init__(self, kafka: ModelKafka, parallelism: int, topics: int = 1) -> None:
-        self.kafka, self.topics = kafka, topics
+    def __init__(
+        self, kafka: ModelKafka, parallelism: int, topics: int = 1, wake: Callable[[], None] | None = None
+    ) -> None:
+        self.kafka, self.topics, self.wake = kafka, topics, wake
         self.generation, self.number, self.complete = -1, 0, 0
         self.lineage: list[str] = []
         self.savepoints: list[tuple[list[str], list[Snapshots]]] = [([], [])]
@@ -66,7 +97,7 @@ class Story:
         self.lineage = list(lineage)
         snapshots = rescaled_snapshots(taken, parallelism) if taken else [{}] * parallelism
         order = range(parallelism) if self.generation % 2 else reversed(range(parallelism))
-        own = {n: started(sink(self.topics), Place(n, parallelism), [snapshots[n]]) for n in order}
+        own = {n: started(sink(self.topics), Place(n, parallelism, wake=self.wake), [snapshots[n]]) for n in order}
         self.subtasks = [own[subtask] for subtask in range(parallelism)]
 
     def rewind(self, parallelism: int) -> None:
@@ -153,12 +184,14 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.spec("H24")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("steps", STORIES.values(), ids=STORIES.keys())
-def test_a_fault_at_any_call_leaves_each_record_once(steps: list[tuple[Any, ...]], fault: str) -> None:
+def test_a_fault_at_any_call_leaves_each_record_once(
+    steps: list[tuple[Any, ...]], fault: str, wake: Callable[[], None] | None
+) -> None:
     number, was_hit = 0, True
     while was_hit:
         kafka = ModelKafka()
         with kafka.installed():
-            story = Story(kafka, 2)
+            story = Story(kafka, 2, wake=wake)
             story.fault(fault, number)
             for step in steps:
                 story.step(*step)
@@ -183,14 +216,41 @@ histories = st.lists(
 @pytest.mark.slow
 @pytest.mark.spec("H24")
 @pytest.mark.parametrize("topics", [1, 3])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parallelism=st.integers(1, 3), history=histories)
 def test_whatever_happens_each_record_is_written_once(
-    topics: int, parallelism: int, history: list[tuple[Any, ...]]
+    topics: int, wake: Callable[[], None] | None, parallelism: int, history: list[tuple[Any, ...]]
 ) -> None:
     kafka = ModelKafka()
     with kafka.installed():
-        story = Story(kafka, parallelism, topics)
+        story = Story(kafka, parallelism, topics, wake)
         for step in history:
             story.step(*step)
         story.finish()
+
+
+@pytest.mark.parametrize("wake", ["begins early"], indirect=True)
+def test_a_transaction_is_filled_before_its_checkpoint_is_complete(wake: Callable[[], None]) -> None:
+    kafka = ModelKafka()
+    with kafka.installed(), started(sink(1), Place(wake=wake)) as subtask:
+        for number in (1, 2):
+            subtask.process(f"{number}")
+            subtask.snapshot(number)
+            assert [ongoing.values for ongoing in kafka.open.values()] == ([] if number == 1 else [["2"]])
+            subtask.notify_checkpoint_complete(number)
+            assert kafka.values() == ["1", "2"][:number] and not kafka.open
+        subtask.process("3")
+        subtask.snapshot(3)
+        assert subtask.operators[0].next_upkeep_ms() == subtask.clock.now_ms() + EARLY_MS
+        subtask.set_processing_time(subtask.clock.now_ms() + EARLY_MS)
+        assert not kafka.open and subtask.operators[0].next_upkeep_ms() is None, "readers waited long enough"
+        for number in (4, 5):  # checkpoint 3 is never complete, and 4 takes too long to begin 5 early
+            subtask.process(f"{number}")
+            subtask.snapshot(number)
+            assert not kafka.open
+        subtask.notify_checkpoint_complete(5)
+        assert kafka.values() == ["1", "2", "3", "4", "5"]
+        subtask.process("6")
+        subtask.snapshot(6)
+        assert kafka.open, "a checkpoint was soon complete again"
+    assert not kafka.open and kafka.values() == ["1", "2", "3", "4", "5"]

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.servers.kafka_broker import KafkaCluster
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.datastream.connectors.base import DeliveryGuarantee
+from rayflink.testing import Place
 from tests.connectors.kafka.kafka_topics import counted, started, strings_to, subtask, values_in
 
 pytestmark = pytest.mark.slow
@@ -26,7 +27,8 @@ def test_a_job_writes_its_records(kafka: KafkaCluster, guarantee: DeliveryGuaran
 def test_records_are_seen_when_their_checkpoint_is_complete(kafka: KafkaCluster) -> None:
     topic = kafka.new_topic(2)
     servers = kafka.bootstrap_servers
-    with subtask(strings_to(servers, topic, EXACTLY_ONCE, topic).build()) as sink:
+    place = Place(wake=lambda: None)  # so a thread fills the second transaction early
+    with subtask(strings_to(servers, topic, EXACTLY_ONCE, topic).build(), place) as sink:
         sink.process("a")
         sink.snapshot(1)
         sink.process("b")
