@@ -20,7 +20,7 @@ from ..errors import SqlError
 from ..parsing.statement_parser import parse_type
 from ..plan.changelog import Change
 from ..plan.logical import Relation
-from ..plan.typed import Function
+from ..plan.typed import Call, Function
 from ..types import CharType, DataType
 from .plan_types import ENUM_NAMES, ENUM_TYPES, VALUE_NAMES, VALUE_TYPES, stored_fields
 
@@ -159,8 +159,26 @@ class ValueReader:
         if kind in ENUM_TYPES and value in ENUM_TYPES[kind].__members__:
             return ENUM_TYPES[kind][str(value)]
         if kind in VALUE_TYPES and isinstance(value, dict):
-            return VALUE_TYPES[kind](**self.fields(VALUE_TYPES[kind], value, kind))
+            result: object = VALUE_TYPES[kind](**self.fields(VALUE_TYPES[kind], value, kind))
+            if isinstance(result, Call):
+                _ensure_type(result)
+            return result
         raise SqlError(f"{value!r} is no {kind or 'value'} that this version knows", COMPILE_AGAIN)
+
+
+def _ensure_type(call: Call) -> None:
+    """Check that a function of the user's own gives what it gave when the plan was compiled.
+
+    Raises:
+        SqlError: it gives another type, or takes other arguments.
+    """
+    if call.function.is_built_in:
+        return
+    result = call.function.result(call.args, call.options)
+    if isinstance(result, str) or result.nullable() != call.type.nullable():
+        now = f"takes {result}" if isinstance(result, str) else f"gives {result}"
+        problem = f"the function {call.function.name} {now}, and in the plan {call} is of the type {call.type}"
+        raise SqlError(problem, f"register the function as it was, or {COMPILE_AGAIN}")
 
 
 def type_text(data_type: DataType) -> str:

@@ -25,7 +25,7 @@ from . import catalog_statements, resolution
 from .alter_table import altered
 from .create_table_like import like
 from .describe_statements import describe
-from .insert_plan import Insertion, plan_insert
+from .insert_plan import Insertion, plan_insert, plan_rows
 from .planning_context import check_table
 from .query_runner import QueryRunner
 from .show_statements import show
@@ -160,6 +160,8 @@ class StatementRunner:
         if isinstance(statement, (statements.Insert, statements.StatementSetOf)):
             inserts = statement.inserts if isinstance(statement, statements.StatementSetOf) else (statement,)
             return [self.sink(insert) for insert in inserts]
+        if isinstance(statement, statements.CreateTable) and statement.query is not None:
+            return [self._sink_of_new_table(statement)]
         raise SqlError("this cannot be explained", "explain a query or an INSERT", self._text, statement.place)
 
     def _bound(self, tree: statements.Tree) -> Relation:
@@ -214,17 +216,34 @@ class StatementRunner:
         Raises:
             SqlError: the table is temporary, or has columns of its own.
         """
+        _, definition = self._bound_table(statement)
+        there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
+        created = self._create_table(definition)
+        if there:  # IF NOT EXISTS
+            return created
+        return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
+
+    def _bound_table(self, statement: statements.CreateTable) -> tuple[Relation, statements.CreateTable]:
+        """Return the query of CREATE TABLE AS, and CREATE TABLE with the columns that it gives.
+
+        Raises:
+            SqlError: the table is temporary, or has columns of its own.
+        """
         if statement.columns or statement.watermark is not None or statement.temporary or statement.like is not None:
             other = "LIKE" if statement.like else "TEMPORARY"
             problem = f"CREATE TABLE AS with {'columns' if statement.columns or statement.watermark else other}"
             raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
         plan = self._bound(statement.query)
         columns = tuple(statements.ColumnOf(field.name, field.type, place=statement.place) for field in plan.schema)
-        there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
-        created = self._create_table(replace(statement, columns=columns, query=None))
-        if there:  # IF NOT EXISTS
-            return created
-        return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
+        return plan, replace(statement, columns=columns, query=None)
+
+    def _sink_of_new_table(self, statement: statements.CreateTable) -> Sink:
+        """Return the plan of the INSERT of CREATE TABLE AS, whose table is not created."""
+        plan, definition = self._bound_table(statement)
+        path = self._catalogs.path(statement.path)
+        table = resolution.definition(definition, self._text)
+        self._check(path, table)
+        return plan_rows(self._context, path, table, Insertion(path, plan))
 
     def _check(self, path: tuple[str, str, str], table: TableDefinition) -> None:
         """Bind its computed columns and its watermark, so that errors in them are reported now, with its options."""

@@ -113,6 +113,13 @@ def test_aggregates_are_described_in_their_phases(t_env):
     assert "No available advice..." in t_env.explain_sql(WINDOWS, ExplainDetail.PLAN_ADVICE)
 
 
+def test_create_table_as_is_explained_and_creates_no_table(t_env):
+    create = "CREATE TABLE totals WITH ('connector' = 'print') AS SELECT product, SUM(amount) AS total FROM orders "
+    text = t_env.explain_sql(f"{create}GROUP BY product")
+    assert "Sink(table=[default_catalog.default_database.totals], fields=[product, total])" in text
+    assert "totals" not in t_env.list_tables()
+
+
 def test_nothing_else_is_explained(t_env):
     with pytest.raises(SqlError, match="cannot be explained"):
         t_env.explain_sql("SHOW TABLES")
