@@ -60,6 +60,23 @@ def test_expressions_await_functions_too(t_env):
         assert [row[0] for row in rows] == [4, 6]
 
 
+def test_functions_of_whole_rows_are_awaited(t_env):
+    @udf(result_type="ROW<a BIGINT, b STRING>")
+    async def mapped(row):
+        await asyncio.sleep(0)
+        return row.n + 1, row.w * 2
+
+    @udtf(result_types=[DataTypes.STRING(), DataTypes.BIGINT()])
+    async def spread(row):
+        for number in range(row.n):
+            await asyncio.sleep(0)
+            yield row.w, number
+
+    t = t_env.from_path("t").where(col("n") < 3)
+    assert [tuple(row) for row in t.map(mapped).execute().collect()] == [(1, "aa"), (2, "bb"), (3, "cc")]
+    assert [tuple(row) for row in t.flat_map(spread).execute().collect()] == [("b", 0), ("c", 0), ("c", 1)]
+
+
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 def test_functions_of_columns_are_not_asynchronous(kind):
     with pytest.raises(ValueError, match=f"Async scalar functions do not support {kind} func_type"):

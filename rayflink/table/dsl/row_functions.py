@@ -6,11 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from rayflink.common.types import Row
+from rayflink.user_types import UserCode, UserValue
 
 from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..udf import UserFunction, udf
-from ..user_functions.function_classes import FunctionContext, ScalarFunction, UserDefinedFunction
+from ..user_functions.async_kernels import is_async
+from ..user_functions.function_classes import (
+    AsyncScalarFunction,
+    FunctionContext,
+    ScalarFunction,
+    UserDefinedFunction,
+)
 from ..user_functions.user_kernels import body_of, frame_of
 from .expression_text import column_tree
 
@@ -65,6 +72,36 @@ class OnRow(ScalarFunction):
         return pyarrow.StructArray.from_arrays(result.columns, names=self._results)
 
 
+class AwaitedOnRow(AsyncScalarFunction):
+    """Gives an asynchronous function, which gives a value or rows, the values of a row as a Row.
+
+    Args:
+        function: of a Row.
+        names: of the columns.
+    """
+
+    def __init__(self, function: UserCode, names: Sequence[str]) -> None:
+        self._function, self._names = function, list(names)
+
+    def open(self, function_context: FunctionContext) -> UserValue:
+        """Open the function; the result is awaited where it can be."""
+        if isinstance(self._function, UserDefinedFunction):
+            return self._function.open(function_context)
+        return None
+
+    def close(self) -> UserValue:
+        """Close it."""
+        if isinstance(self._function, UserDefinedFunction):
+            return self._function.close()
+        return None
+
+    def eval(self, *args: UserValue) -> UserValue:
+        """Return what is awaited for a row's values."""
+        row = Row(*args)
+        row.set_field_names(self._names)
+        return body_of(self._function)(row)
+
+
 def of_row(func: Any, names: Sequence[str]) -> Tree:
     """Return a call of a function with all columns as a row.
 
@@ -73,7 +110,9 @@ def of_row(func: Any, names: Sequence[str]) -> Tree:
     """
     user = func if isinstance(func, UserFunction) else udf(func)
     results = [field.name for field in user.result_type.fields]
-    wrapped = OnRow(user.function, names, user.kind, results)
+    wrapped: UserDefinedFunction = OnRow(user.function, names, user.kind, results)
+    if is_async(user.function):
+        wrapped = AwaitedOnRow(user.function, names)
     function = type(user)(wrapped, user.result_type, user.kind, user.name, user.deterministic)
     return Applied(this=function.registered(user.name), expressions=[column_tree(name) for name in names])
 
