@@ -6,14 +6,19 @@ import argparse
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from rayflink.actors.local.local_runs import apply_log_levels
+from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
 from rayflink.gateway.sql_gateway import SqlGateway, server_settings
 
@@ -23,6 +28,7 @@ from .script import FAILED, OK
 READY_S = 60.0
 """Seconds that `start` waits until the gateway listens."""
 STOP_S = 30.0
+ASK_S = 5.0
 _POLL_S = 0.05
 
 
@@ -51,7 +57,9 @@ def run(chosen: argparse.Namespace) -> int:
     configuration, own_options = configuration_of(chosen), of_command_line(chosen)
     if chosen.local:
         own_options.set(options.TARGET, "local")
-    gateway = SqlGateway(configuration.add_all(own_options), own_options.to_dict())
+    configuration.add_all(own_options)
+    apply_log_levels({**configuration.to_dict(), options.LOG_LEVEL.key: configuration.get(options.LOG_LEVEL) or "INFO"})
+    gateway = SqlGateway(configuration, own_options.to_dict())
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -114,7 +122,22 @@ def status(chosen: argparse.Namespace) -> int:
         print("no SQL gateway runs in the background")
         return FAILED
     print(f"SQL gateway {running.pid} listens on {running.url}")
+    for name, number in _figures(running.url, configuration_of(chosen)).items():
+        print(f"  {name}: {json.dumps(number)}")
     return OK
+
+
+def _figures(url: str, configuration: Configuration) -> dict[str, Any]:
+    """Return what the gateway counts; a remark where it cannot be asked, as with another token than its own."""
+    certificate, token = configuration.get(options.GATEWAY_CERTIFICATE), configuration.get(options.GATEWAY_TOKEN)
+    trusted = ssl.create_default_context(cafile=certificate) if url.startswith("https:") else None
+    request = urllib.request.Request(f"{url}/status", headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_S, context=trusted) as answer:
+            figures: dict[str, Any] = json.load(answer)
+            return figures
+    except (OSError, ValueError) as error:
+        return {"no figures": str(error)}
 
 
 def _running() -> _Running | None:

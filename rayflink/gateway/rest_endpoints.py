@@ -26,6 +26,7 @@ _HANDLE = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _VERSION = re.compile(r"/(v[1-4])/")
 Endpoint = Callable[[JsonRequest], Answer]
 OpenSession = Callable[[str, dict[str, str]], GatewaySession]
+Figures = Callable[[], dict[str, Any]]
 
 
 class RestEndpoints:
@@ -36,12 +37,16 @@ class RestEndpoints:
         open_session: creates a session of a name and properties.
         most_bytes: of rows in an answer.
         wait_s: seconds for which a request for rows waits for the first.
+        figures: counts what there is, and what was refused.
 
     Source: apache/flink flink-sql-gateway, whose requests and answers these are.
     """
 
-    def __init__(self, sessions: SessionRegistry, open_session: OpenSession, most_bytes: int, wait_s: float) -> None:
+    def __init__(
+        self, sessions: SessionRegistry, open_session: OpenSession, most_bytes: int, wait_s: float, figures: Figures
+    ) -> None:
         self._sessions, self._open, self._most_bytes, self._wait_s = sessions, open_session, most_bytes, wait_s
+        self._figures = figures
 
     def routes(self) -> list[Route]:
         """Return the functions of all requests, each with and without the version in its path."""
@@ -63,7 +68,7 @@ class RestEndpoints:
             ("POST", f"{session}/materialized-tables/{{table}}/refresh", self._refuse_refresh, 3, 4),
             ("POST", f"{session}/scripts", self._refuse_script, 4, 4),
         ]
-        routes = []
+        routes = [Route("GET", "/status", lambda request: self._figures())]
         for method, pattern, endpoint, first, last in unversioned:
             prefixes = ["", *(f"/v{version}" for version in range(first, last + 1))]
             routes += [Route(method, f"{prefix}{pattern}", _reported(endpoint)) for prefix in prefixes]

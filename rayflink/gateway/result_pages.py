@@ -114,7 +114,7 @@ class ResultPages:
             BaseException: the failure of the job, behind its rows.
         """
         with self._changed:
-            if token == self._token - 1 and token >= 0:
+            if token == self._token - 1 and token >= 0 and not self._is_at_end:
                 return Page(tuple(writer.write(row) for row in self._previous), self._token)
             if token != self._token:
                 wanted = f"{self._token} or {self._token - 1}" if self._token else "0"
@@ -126,6 +126,7 @@ class ResultPages:
                 if self._failure is not None:
                     raise self._failure
                 self._is_at_end = True
+                self._previous = []
             if self._is_at_end:
                 return Page((), None)
             return self._next(writer, most_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
@@ -51,9 +52,11 @@ class SqlGateway:
         self.sessions = SessionRegistry(
             get(options.GATEWAY_SESSIONS), get(options.GATEWAY_IDLE_TIMEOUT).to_millis() / 1000
         )
-        endpoints = RestEndpoints(self.sessions, self._open, get(options.GATEWAY_ANSWER_SIZE).bytes, WAIT_S)
+        most_bytes = get(options.GATEWAY_ANSWER_SIZE).bytes
+        endpoints = RestEndpoints(self.sessions, self._open, most_bytes, WAIT_S, self.figures)
         settings = server_settings(configuration)
-        self._server = HttpServer(settings, JsonApplication(settings, endpoints.routes()))
+        self._application = JsonApplication(settings, endpoints.routes())
+        self._server = HttpServer(settings, self._application)
         self._check_s = get(options.GATEWAY_CHECK_INTERVAL).to_millis() / 1000
         self._stopped = threading.Event()
 
@@ -61,6 +64,16 @@ class SqlGateway:
     def url(self) -> str:
         """Return the address, once it has started."""
         return self._server.url
+
+    def figures(self) -> dict[str, Any]:
+        """Count sessions and jobs, and what was refused or failed since the start."""
+        return {
+            "sessions": len(self.sessions),
+            "sessionsExpired": self.sessions.expired,
+            "localJobs": self._local_jobs.running,
+            "localJobsFailed": self._local_jobs.failures,
+            "requestsRefused": {str(status): number for status, number in sorted(self._application.refusals.items())},
+        }
 
     def start(self) -> None:
         """Listen, and return.

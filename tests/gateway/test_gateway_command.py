@@ -29,7 +29,8 @@ def test_a_gateway_is_started_asked_for_and_stopped(state, capsys):
         assert f"listens on {url} already" in capsys.readouterr().err
         assert GatewayClient(url).rows("SELECT 1") == [[1]]
         assert main(["sql-gateway", "status"]) == 0
-        assert f"listens on {url}" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert f"listens on {url}\n  sessions: 1\n" in shown and "requestsRefused: {}" in shown
     finally:
         assert main(["sql-gateway", "stop"]) == 0
     assert main(["sql-gateway", "status"]) == 1

@@ -163,6 +163,14 @@ def test_bounds_on_sessions_and_statements_are_kept_and_named(start):
         list(second.pages(second.submit("SHOW CATALOGS")))
 
 
+def test_what_was_refused_and_expired_is_counted(gateway, client):
+    before = ask("GET", f"{gateway.url}/status")["requestsRefused"].get("400", 0)
+    with pytest.raises(Failed):
+        ask("GET", f"{gateway.url}/v4/sessions/abc")
+    figures = ask("GET", f"{gateway.url}/status")
+    assert figures["requestsRefused"]["400"] == before + 1 and figures["sessions"] >= 1
+
+
 def test_jobs_of_inserts_are_listed_and_a_failed_statement_leaves_the_session(client):
     client.run("CREATE TABLE sink (a INT) WITH ('connector' = 'blackhole')")
     job = client.run("INSERT INTO sink VALUES (1)")["job"]
