@@ -168,9 +168,30 @@ def test_a_cart_is_reminded_of_and_checked_out(t_env, tmp_path):
         ("Alice", "REMINDER", {1: 1}, "2025-03-27 12:00:22.000"),
     ]
     plan = t_env.explain_sql(query)
-    invocation = "events => TABLE #0 PARTITION BY (user) ORDER BY (ts), reminder => "
+    invocation = "events => TABLE #0 PARTITION BY (user) ORDER BY (ts ASC), reminder => "
     assert f"ProcessTableFunction(invocation=[CHECKOUT({invocation}" in plan
     assert "uid=[cart-processor], select=[user, checkout_type, items, rowtime])" in plan
+
+
+def test_rows_come_in_the_order_of_a_time_and_further_keys(t_env, tmp_path):
+    events = [("a", "x", 5, 3), ("b", "x", 7, 1), ("a", "y", 6, 3), ("b", None, 1, 1), ("c", "z", 1, 2)]
+    with_events(t_env, events, tmp_path)
+
+    @udptf(
+        arguments={"event": table_arg(traits={*SET, Trait.OPTIONAL_PARTITION_BY}), "mark": "STRING"},
+        states={"count": value_state("ROW<n BIGINT>")}, result_type="ROW<n BIGINT, shown STRING>",
+    )  # fmt: skip
+    def number(ctx, count, event, mark="!"):
+        count["n"] = (count.n or 0) + 1
+        yield count.n, f"{event.user}{event.product}{mark}{ctx.table_semantics_for('event').order_by_columns()}"
+
+    t_env.create_temporary_function("number", number)
+    call = "number(event => TABLE events ORDER BY (ts, product DESC), mark => NULL)"
+    shown = [(1, "b7None(3, 2)"), (2, "b1None(3, 2)"), (3, "c1None(3, 2)"), (4, "a6None(3, 2)"), (5, "a5None(3, 2)")]
+    assert rows(t_env.execute_sql(f"SELECT * FROM {call}")) == shown
+    ordered = t_env.from_path("events").partition_by(col("kind")).order_by(col("ts"), col("product").desc)
+    result = rows(ordered.process(number, None).execute())
+    assert [row for row in result if row[0] == "x"] == [("x", 1, "b7!(3, 2)"), ("x", 2, "a5!(3, 2)")]
 
 
 def test_times_go_on_to_windows(t_env, tmp_path):
@@ -300,7 +321,7 @@ def test_rows_that_change_come_in_and_go_out(t_env):
         ("greeting(TABLE names, uid => '1')", "has the uid '1'; give a string of letters"),
         ("greeting(TABLE names, input => TABLE names)", "is called with two arguments 'input'"),
         ("greeting(TABLE names, on_time => DESCRIPTOR(n))", "a column of type BIGINT; name a TIMESTAMP"),
-        ("greeting_with_memory(TABLE names PARTITION BY name ORDER BY n)", "has ORDER BY n; order by one column with"),
+        ("greeting_with_memory(TABLE names PARTITION BY name ORDER BY n)", "has ORDER BY n ASC; order by a column"),
         ("names, LATERAL TABLE(greeting(name))", "GREETING is a process table function, which takes no rows one"),
         ("pay(TABLE names PARTITION BY name)", "is called without the argument 'payments'"),
     ],
@@ -353,6 +374,8 @@ MEMORY_STATE = {"memory": value_state("ROW<count BIGINT>")}
         (lambda: udptf(lambda ctx, a, b: (), {"a": table_arg(), "b": table_arg()}, result_type="INT"),
          "several table arguments must all have set semantics"),
         (lambda: ProcessTableFunctionState.value("memory", DataTypes.BIGINT()), "state must use a ROW"),
+        (lambda: value_state(timedelta), "whose objects do not change"),
+        (lambda: value_state(ProcessTableFunctionState), "made with name, data_type; give its parameters default"),
         (lambda: value_state("ROW<n INT>", ttl=5), "the ttl of state .* is a Duration"),
         (lambda: udptf(lambda ctx: (), {}), "the result type of function .* is not known"),
     ],

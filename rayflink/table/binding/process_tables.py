@@ -15,7 +15,7 @@ from ..parsing import dialect
 from ..parsing.program_nodes import Applied
 from ..parsing.statements import Tree
 from ..plan.changelog import Change, ChangelogMode, changes_of
-from ..plan.logical import Attribute, Project, Relation, TimePart, Values
+from ..plan.logical import Attribute, Project, Relation, TimePart, Values, order_text
 from ..plan.process_tables import ProcessTable, TableArgument
 from ..plan.type_rules import common_type, widens
 from ..plan.typed import Column, Expr, Function, Literal, Place
@@ -26,9 +26,12 @@ from ..user_functions.process.function_classes import ChangelogContext, Changelo
 from ..user_functions.process.kernels import REQUIRED, SYSTEM_ARGUMENTS, ProcessDeclaration, ProcessKernel
 from .expressions import ExpressionBinder, cast, place_of
 from .joins import Queries
+from .numbering import ensure_order
 from .scope import Scope
 
 _UID = re.compile(r"[a-zA-Z_][a-zA-Z_0-9-]*")
+OrderKey = tuple[int, bool, bool]
+"""Number of a column, whether it descends, and whether nulls come first."""
 ROWTIME = "rowtime"
 """Name of the column of the time of a row."""
 
@@ -135,7 +138,7 @@ class _CallBinder:
         relation, scope = self._queries.table(tree.this)
         relation = self._as_declared(declared, relation, tree)
         partition = tuple(self._column(scope, key) for key in tree.args.get("partition_by") or ())
-        order = tuple(self._column(scope, key) for key in tree.args.get("order_by") or ())
+        order = tuple(self._key(scope, key) for key in tree.args.get("order_by") or ())
         if not declared.is_set and (partition or order):
             remedy = "leave them out, or declare the trait SET_SEMANTIC_TABLE"
             problem = f"has PARTITION BY or ORDER BY for {declared.name!r}, whose rows are worked by themselves"
@@ -178,14 +181,23 @@ class _CallBinder:
             raise self._error("has an expression in PARTITION BY or ORDER BY", "name columns", tree)
         return column.index
 
-    def _order(self, relation: Relation, order: Sequence[int], tree: Tree) -> int | None:
-        if not order:
-            return None
-        if len(order) > 1 or not relation.schema[order[0]].is_event_time:
-            names = ", ".join(relation.names[column] for column in order)
-            remedy = "order by one column with a WATERMARK, ascending"
-            raise self._error(f"has ORDER BY {names}", remedy, tree)
-        return order[0]
+    def _key(self, scope: Scope, tree: Tree) -> OrderKey:
+        """Return the column of a key of ORDER BY, whether it descends, and whether nulls come first."""
+        is_ordered = isinstance(tree, exp.Ordered)
+        flags = [bool(is_ordered and tree.args.get(name)) for name in ("desc", "nulls_first")]
+        return self._column(scope, tree), flags[0], flags[1]
+
+    def _order(self, relation: Relation, order: tuple[OrderKey, ...], tree: Tree) -> tuple[OrderKey, ...]:
+        """Return the keys of ORDER BY, of which the first must be a time."""
+        columns = [column for column, _, _ in order]
+        if order and (order[0][1] or not relation.schema[columns[0]].is_event_time):
+            remedy = "order by a column with a WATERMARK first, ascending"
+            raise self._error(f"has ORDER BY {order_text(relation.names, order)}", remedy, tree)
+        for column, _, _ in order:
+            ensure_order(relation.schema[column].type, place_of(tree) or self._place)
+        if len(set(columns)) < len(columns):
+            raise self._error("has a column twice in ORDER BY", "name it once", tree)
+        return order
 
     def _scalars(self, arguments: Mapping[str, Tree]) -> tuple[tuple[str, Expr], ...]:
         """Return the values of the scalar arguments, in their types; those that are left out have none."""
@@ -256,8 +268,8 @@ class _CallBinder:
         if argument.time is None and table.declared.has(Trait.REQUIRE_ON_TIME):
             remedy = "add on_time => DESCRIPTOR(ts), a column of it with a WATERMARK"
             raise self._error(f"requires the time of {argument.name!r}", remedy)
-        if argument.order is not None and argument.time not in (None, argument.order):
-            problem = f"has ORDER BY {names[argument.order]} and another column in on_time"
+        if argument.order and argument.time not in (None, argument.order[0][0]):
+            problem = f"has ORDER BY {names[argument.order[0][0]]} and another column in on_time"
             raise self._error(problem, "name the same column in both")
 
     # changes
@@ -307,10 +319,9 @@ class _CallBinder:
 
 
 def _is_default(tree: Tree) -> bool:
-    """Return whether an argument is DEFAULT; a program leaves it out by None."""
-    if isinstance(tree, exp.Column):
-        return not tree.table and not tree.this.args.get("quoted") and str(tree.name).upper() == "DEFAULT"
-    return isinstance(tree, exp.Null)
+    """Return whether an argument is DEFAULT."""
+    is_name = isinstance(tree, exp.Column) and not tree.table and not tree.this.args.get("quoted")
+    return is_name and str(tree.name).upper() == "DEFAULT"
 
 
 def _wants_before(

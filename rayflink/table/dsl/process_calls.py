@@ -31,8 +31,8 @@ def call_of_function(function: Operand, arguments: Sequence[Operand]) -> Tree:
     Raises:
         TypeError: it is no function.
     """
-    trees = [exp.Null() if argument is None else argument if isinstance(argument, exp.Expression) else tree_of(argument)
-             for argument in arguments]  # fmt: skip
+    trees = [argument if isinstance(argument, exp.Expression) else exp.column("DEFAULT") if argument is None
+             else tree_of(argument) for argument in arguments]  # fmt: skip
     call: Tree
     if isinstance(function, str):
         call = exp.Anonymous(this=function, expressions=trees)
@@ -80,7 +80,7 @@ class PartitionedTable:
         self._plan, self._query, self._partition_by, self._order_by = plan, query, partition_by, order_by
 
     def order_by(self, *fields: Expression[object]) -> PartitionedTable:
-        """Put the rows of each partition into the order of a time with a watermark; late rows are dropped."""
+        """Put the rows of each partition into order, a time with a watermark first; late rows are dropped."""
         return PartitionedTable(self._plan, self._query, self._partition_by, fields)
 
     def as_argument(self, name: str) -> Expression[object]:

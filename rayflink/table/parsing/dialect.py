@@ -365,8 +365,16 @@ class FlinkParser(TypeNames):
         if self._words("PARTITION", "BY"):
             argument.set("partition_by", self._columns())
         if self._words("ORDER", "BY"):
-            argument.set("order_by", self._columns())
+            argument.set("order_by", self._keys())
         return argument
+
+    def _keys(self) -> list[Any]:
+        """Return the keys of ORDER BY of a table argument, of which several stand in parentheses."""
+        if not self._match(TokenType.L_PAREN):
+            return [self._parse_ordered()]
+        keys = self._parse_csv(self._parse_ordered)
+        self._match_r_paren()
+        return keys
 
     def _columns(self) -> list[Any]:
         """Return the columns behind BY; arguments follow them, so a name before => is no column."""

@@ -173,7 +173,7 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
         exp.RespectNulls: {"this": "value"},
         Typed: {"this": PLAIN},
         NamedArgument: {"this": PLAIN, "expression": "argument"},
-        TableArgument: {"this": "table", "partition_by": "value", "order_by": "value"},
+        TableArgument: {"this": "table", "partition_by": "value", "order_by": "key"},
         Descriptor: {"expressions": "name"},
     },
     "call": {exp.Anonymous: _CALL, PathCall: _CALL},

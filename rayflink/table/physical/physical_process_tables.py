@@ -10,7 +10,7 @@ from rayflink.operators.factory import Factory
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import ChangelogMode
-from ..plan.logical import Relation
+from ..plan.logical import Relation, order_text
 from ..plan.over import UNTIL_ROW
 from ..plan.process_tables import ProcessTable, TableArgument
 from ..runtime.key_columns import columns_key
@@ -75,14 +75,14 @@ def _partitioned(
 ) -> StreamBuilder:
     """Return the rows of a table by partition, put into the order of their times where ORDER BY says so."""
     rows = hash_partition(translation.stream(below), names)
-    if table.order is None:
+    if not table.order:
         return rows
     fields: list[pa.Field] = list(arrow_schema(below.schema))
-    keys = ((table.order, False, False),)
-    spec = OverSpec(tuple(field.type for field in fields), table.partition, keys, UNTIL_ROW, (), True, 0, identity)
+    kinds = tuple(field.type for field in fields)
+    spec = OverSpec(kinds, table.partition, table.order, UNTIL_ROW, (), True, 0, identity)
     sort = Factory(OverOperator, spec, fields, pa.schema(fields))
     step = add_keyed_operator(rows, "TimeSort", sort, names, f"order of time: {identity}")
-    return step.set_description(f"TimeSort(orderBy=[{below.names[table.order]} ASC])")
+    return step.set_description(f"TimeSort(orderBy=[{order_text(below.names, table.order)}])")
 
 
 def _ensure_own_uid(translation: Translation, plan: ProcessTable) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .changelog import Change, ChangelogMode
-from .logical import Relation
+from .logical import Relation, order_text
 from .typed import Expr, Function
 
 
@@ -20,7 +20,7 @@ class TableArgument:
     Args:
         name: of the argument.
         partition: numbers of the columns of PARTITION BY.
-        order: number of the time by which rows are put into order; None: they come as they come.
+        order: the keys by which rows are put into order, a time first; none: they come as they come.
         time: number of the column of `on_time`; None: there is none.
         is_set: the rows of a partition are worked together.
         passes_columns: all columns stand before those of the result, not those of PARTITION BY alone.
@@ -30,7 +30,7 @@ class TableArgument:
 
     name: str
     partition: tuple[int, ...] = ()
-    order: int | None = None
+    order: tuple[tuple[int, bool, bool], ...] = ()
     time: int | None = None
     is_set: bool = False
     passes_columns: bool = False
@@ -127,7 +127,7 @@ class ProcessTable(Relation):
         partition = ", ".join(names[column] for column in table.partition)
         text = f"{table.name} => TABLE #{number}"
         text += f" PARTITION BY ({partition})" if partition else ""
-        return text if table.order is None else f"{text} ORDER BY ({names[table.order]})"
+        return f"{text} ORDER BY ({order_text(names, table.order)})" if table.order else text
 
 
 __all__ = ["ProcessTable", "TableArgument"]

@@ -38,6 +38,7 @@ from ..keyed_state.stored_table import StoredTables
 from ..keyed_state.table_operator import KeyedTableOperator
 from ..keyed_state.waiting_rows import WaitingRows
 from ..progress import progress_entry, restored_progress
+from ..ranks.ordering import order_numbers, order_of
 from ..windows.input_rows import local_ms
 from .over_spec import OverSpec, RowFunction
 from .running_results import OrderedRows, RowsBefore, RunningAggregates, RunningRanks, RunningResults
@@ -256,8 +257,10 @@ class OverOperator(KeyedTableOperator, ProcessingTimers):
             table.sweep(until + 1)
 
     def _results(self, columns: Columns, times: Numbers, until: int) -> Iterator[Element]:
-        """Yield rows with their results, in the order of time, and equal ones as they came."""
+        """Yield rows with their results, in the order of time and further keys, and equal ones as they came."""
         order = np.argsort(times, kind="stable")
+        if len(self._spec.order) > 1:
+            order = order_of([times, *order_numbers(columns, self._spec.order[1:])], len(times))
         columns, times = take_rows(columns, order), times[order]
         bounds = [0, len(times)]
         if self._functions is not None and self._functions.is_listed:

@@ -40,7 +40,7 @@ class ProcessCall:
         self._watermark, self._states = watermark, list(states)
         self._semantics = {
             table.name: ProcessTableFunctionTableSemantics(
-                table.name, row, table.partition, () if table.order is None else (table.order,),
+                table.name, row, table.partition, tuple(column for column, _, _ in table.order),
                 -1 if table.time is None else table.time, mode,
             )
             for table, row, mode in zip(spec.tables, spec.rows, spec.modes, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rayflink.common.functions.callables import UserFunction
-from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element
+from rayflink.common.records.batches import MIN_TIMESTAMP, Batch, Element, Watermark
 from rayflink.common.records.row_kinds import without_kinds
 from rayflink.operators.base import Operator, OperatorContext, OperatorSnapshot
 from rayflink.operators.event_time.pacing import paced
@@ -46,7 +46,8 @@ class ProcessRowOperator(Operator):
 
     def setup(self, ctx: OperatorContext) -> None:
         super().setup(ctx)
-        self._call = ProcessCall(self._spec, (), lambda: None)
+        self._watermark_ms: int | None = None
+        self._call = ProcessCall(self._spec, (), lambda: self._watermark_ms)
         self._calls = FunctionCalls(self._spec, self._call)
 
     def open(self) -> None:
@@ -62,6 +63,10 @@ class ProcessRowOperator(Operator):
         out = ResultRows(self._spec, _passed_on(self._spec, data, 0))
         with UserCode(self.ctx, self._spec.kernel.name):
             yield from paced(self._results(data, out), out, self.ctx.clock)
+
+    def process_watermark(self, watermark: Watermark) -> Iterable[Element]:
+        self._watermark_ms = watermark.timestamp
+        return (watermark,)
 
     def _results(self, data: pa.RecordBatch, out: ResultRows) -> Iterator[None]:
         times = _times(self._spec, data, 0)

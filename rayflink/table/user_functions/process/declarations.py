@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import TypeAlias
@@ -10,6 +13,7 @@ from typing import TypeAlias
 from rayflink.common.time import Duration, to_millis
 from rayflink.user_types import UserValue
 
+from ...conversion.object_attributes import has_attributes
 from ...types import DataType, Root
 
 Length: TypeAlias = "Duration | timedelta"
@@ -123,6 +127,8 @@ class ProcessTableFunctionState:
         self.name, self.data_type, self.kind = _checked(name, "state"), data_type, kind
         if kind == "value" and isinstance(data_type, DataType) and data_type.root is not Root.ROW:
             raise TypeError(f"state {name!r} is {data_type}: a value state must use a ROW, or a class of the program")
+        if kind == "value" and isinstance(data_type, type):
+            _ensure_simple(name, data_type)
         self.ttl = ttl
         self.ttl_ms = None if ttl is None else _milliseconds(ttl, name)
 
@@ -201,6 +207,23 @@ def _type(data_type: UserValue, what: str) -> DataType | str:
     if isinstance(data_type, (DataType, str)):
         return data_type
     raise TypeError(f"{what} has a type such as DataTypes.STRING() or 'STRING', found {data_type!r}")
+
+
+def _ensure_simple(name: str, value_class: type) -> None:
+    """Check that objects of a class are made without arguments, and have attributes that can be set.
+
+    Raises:
+        TypeError: they are not, or have none.
+    """
+    problem = f"state {name!r} is of class {value_class.__name__}"
+    is_frozen = is_dataclass(value_class) and value_class.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if is_frozen or not has_attributes(value_class) or value_class.__module__ in sys.stdlib_module_names:
+        raise TypeError(f"{problem}, whose objects do not change; give a class with attributes, or a ROW")
+    parameters = inspect.signature(value_class).parameters.values()
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty
+              and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]  # fmt: skip
+    if needed:
+        raise TypeError(f"{problem}, which is made with {', '.join(needed)}; give its parameters default values")
 
 
 def _milliseconds(ttl: Length, name: str) -> int:

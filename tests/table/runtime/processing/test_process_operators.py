@@ -18,7 +18,7 @@ from rayflink.table.udf import (
     udptf,
     value_state,
 )
-from rayflink.testing import OperatorHarness, at, rec, verify, wm
+from rayflink.testing import OperatorHarness, at, in2, rec, verify, wm
 
 from .process_cases import calling, moment, rows, values_of
 
@@ -112,6 +112,53 @@ def test_states_and_timers_go_on_under_every_hardship():
             out("b", "plain", 17, "[] 1 60000", 17_000),
             wm(60_000),
         ],
+    )
+
+
+@udptf(
+    arguments={"orders": table_arg(traits=SET), "payments": table_arg(traits=SET)},
+    states={"order": value_state(ROW_OF_N)}, result_type="ROW<what STRING, n BIGINT>",
+)  # fmt: skip
+def pay(ctx, order, orders, payments):
+    """Pairs an order with a payment within five seconds."""
+    if orders is not None:
+        order["n"] = orders.n
+        ctx.time_context().register_on_time("late", ctx.time_context().time() + 5_000)
+    elif order.n is not None:
+        yield "paid", order.n + payments.n
+        ctx.clear_all()
+
+
+@pay.on_timer
+def unpaid(ctx, order):
+    """Works the timer of `pay`."""
+    yield "unpaid", order.n
+
+
+@pytest.mark.slow
+def test_two_tables_have_the_state_of_their_key_under_every_hardship():
+    def pair(word, what, n, ms):
+        return rec(Row(word=word, word0=word, what=what, n=n, rowtime=moment(ms)))
+
+    verify(
+        calling(pay, "TABLE t PARTITION BY word, TABLE t PARTITION BY word, on_time => DESCRIPTOR(ts)"),
+        elements=[
+            rows(("a", 1, 1_000), ("b", 2, 1_000)),
+            in2(rows(("a", 10, 2_000), ("c", 5, 2_000))),
+            wm(5_000),
+            in2(wm(5_000)),
+            rows(("c", 3, 6_000)),
+            wm(30_000),
+            in2(wm(30_000)),
+        ],
+        then=[
+            pair("a", "paid", 11, 2_000),
+            wm(5_000),
+            pair("b", "unpaid", 2, 6_000),
+            pair("c", "unpaid", 3, 11_000),
+            wm(30_000),
+        ],
+        key=(lambda row: row["word"], lambda row: row["word"]),
     )
 
 
