@@ -16,6 +16,7 @@ Statements end with a semicolon and may have several lines.
   SELECT ...; INSERT INTO ...; CREATE ...; DROP ...; ALTER ...; DESCRIBE ...; EXPLAIN ...;
   SHOW TABLES; SHOW CATALOGS; SHOW DATABASES; SHOW FUNCTIONS; USE ...;
   SET 'key' = 'value';   set an option; SET; shows all, RESET 'key'; takes one back
+  COMPILE PLAN 'file' FOR INSERT ...; EXECUTE PLAN 'file';
   SOURCE 'file.sql';     run the statements of a file
   SHOW JOBS;             the jobs that this shell started
   STOP JOB 'id' [WITH SAVEPOINT ['folder']] [WITH DRAIN];
