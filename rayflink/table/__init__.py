@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rayflink.table.errors import SqlError as SqlError
     from rayflink.table.explain_detail import ExplainDetail as ExplainDetail
     from rayflink.table.expression import Expression as Expression
+    from rayflink.table.model_descriptor import ModelDescriptor as ModelDescriptor
     from rayflink.table.optimizer.planner_config import PlannerConfig as PlannerConfig
     from rayflink.table.plan.conflicts import InsertConflictStrategy as InsertConflictStrategy
     from rayflink.table.plan_reference import PlanReference as PlanReference
@@ -85,6 +86,7 @@ else:
             "rayflink.table.expression": "Expression",
             "rayflink.table.dsl.grouped_tables": "AggregatedTable FlatAggregateTable GroupWindowedTable GroupedTable "
             "OverWindowedTable WindowGroupedTable",
+            "rayflink.table.model_descriptor": "ModelDescriptor",
             "rayflink.table.plan.conflicts": "InsertConflictStrategy",
             "rayflink.table.plan_reference": "PlanReference",
             "rayflink.table.resolved_schema": "ResolvedSchema",

@@ -25,7 +25,7 @@ def is_lateral(tree: Tree) -> bool:
     called = tree.this if isinstance(tree, exp.Table) else None
     if isinstance(called, Applied):
         return True
-    return isinstance(called, exp.Anonymous) and str(called.name).upper() not in TABLE_FUNCTIONS
+    return isinstance(called, exp.Anonymous) and str(called.name).upper() not in (*TABLE_FUNCTIONS, "ML_PREDICT")
 
 
 def bind_lateral(binder: ExpressionBinder, tree: Tree) -> tuple[Relation, Scope]:

@@ -29,7 +29,7 @@ from ..plan.logical import (
 )
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
-from . import changelog_columns, joins, laterals, process_tables, scalar_queries, set_operations, windows
+from . import changelog_columns, joins, laterals, model_calls, process_tables, scalar_queries, set_operations, windows
 from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
@@ -72,6 +72,7 @@ class QueryBinder:
         is_batch: the query is over whole tables, which may be sorted.
         emit: when windows show results in addition to their end.
         with_queries: those of WITH, by name.
+        models: finds models.
     """
 
     lookup: Lookup
@@ -79,6 +80,7 @@ class QueryBinder:
     is_batch: bool = False
     emit: EmitOptions = EmitOptions()
     with_queries: Mapping[str, Relation] = field(default_factory=dict)
+    models: model_calls.Models = model_calls.no_models
 
     def bind(self, tree: Tree) -> Relation:
         """Return the plan of a query.
@@ -191,6 +193,8 @@ class QueryBinder:
             return process_tables.bind_process(self, tree.this, process), process.name.lower()
         if changelog_columns.is_changelog_call(tree):
             return changelog_columns.bind_changelog_call(self, tree.this), str(tree.this.name).lower()
+        if model_calls.is_prediction(tree.this):
+            return model_calls.bind_prediction(self, tree.this, self.models), "ml_predict"
         if isinstance(tree.this, exp.Anonymous):
             call = windows.table_call(tree.this)
             relation, scope = self.table(call.table.this)

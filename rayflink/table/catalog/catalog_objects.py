@@ -224,7 +224,7 @@ class CatalogFunction:
 class CatalogModel:
     """A model of a catalog: what goes in, what comes out, and how its provider is reached.
 
-    Models are stored and listed; queries that predict by them are refused. Made by `CatalogModel.create_model`.
+    Queries predict by `ML_PREDICT`. Made by `CatalogModel.create_model`.
     """
 
     def __init__(

@@ -6,14 +6,14 @@ from sqlglot import TokenType
 
 from ..plan.typed import Place
 from . import statements
-from .name_parser import Names
+from .model_parser import ModelDefinitions
 
 _LISTS = ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "USER FUNCTIONS", "FUNCTIONS", "PROCEDURES", "JARS", "MODULES",
-          "FULL MODULES", "CURRENT DATABASE", "CURRENT CATALOG")  # fmt: skip
-_OF_DATABASES = ("TABLES", "VIEWS", "DATABASES", "FUNCTIONS", "USER FUNCTIONS", "PROCEDURES")
+          "FULL MODULES", "MODELS", "CURRENT DATABASE", "CURRENT CATALOG")  # fmt: skip
+_OF_DATABASES = ("TABLES", "VIEWS", "DATABASES", "FUNCTIONS", "USER FUNCTIONS", "PROCEDURES", "MODELS")
 
 
-class CatalogDefinitions(Names):
+class CatalogDefinitions(ModelDefinitions):
     """The part of the statement parser for what catalogs hold beside tables and views."""
 
     # CREATE
@@ -24,7 +24,12 @@ class CatalogDefinitions(Names):
             is_system = self._words("SYSTEM")
             if self._words("FUNCTION"):
                 return self._function(True, is_system)
-            self.refuse(f"CREATE TEMPORARY {self._text()} is not known", "create a TABLE, VIEW or SYSTEM FUNCTION")
+            if not is_system and self._words("MODEL"):
+                return self._create_model(True)
+            remedy = "create a TABLE, VIEW, MODEL or SYSTEM FUNCTION"
+            self.refuse(f"CREATE TEMPORARY {self._text()} is not known", remedy)
+        if self._words("MODEL"):
+            return self._create_model(False)
         if self._words("FUNCTION"):
             return self._function(False, False)
         if self._words("DATABASE"):
@@ -39,7 +44,7 @@ class CatalogDefinitions(Names):
             comment = self._comment()
             options = self._options() if self._words("WITH") else {}
             return statements.CreateCatalog(name, options, comment, unless, place=place)
-        remedy = "create a TABLE, VIEW, FUNCTION, DATABASE or CATALOG"
+        remedy = "create a TABLE, VIEW, FUNCTION, MODEL, DATABASE or CATALOG"
         self.refuse(f"CREATE {self._text()} is not known", remedy)
 
     def _function(self, temporary: bool, is_system: bool, is_altered: bool = False) -> statements.FunctionOf:
@@ -78,11 +83,13 @@ class CatalogDefinitions(Names):
                 return statements.AlterCatalog(name, {}, self._strings(), place=place)
             self._need("COMMENT")
             return statements.AlterCatalog(name, {}, (), self._string(), place=place)
+        if self._words("MODEL"):
+            return self._alter_model()
         temporary = self._words("TEMPORARY")
         is_system = temporary and self._words("SYSTEM")
         if self._words("FUNCTION"):
             return self._function(temporary, is_system, is_altered=True)
-        self.refuse(f"ALTER {self._text()} is not known", "alter a TABLE, VIEW, FUNCTION, DATABASE or CATALOG")
+        self.refuse(f"ALTER {self._text()} is not known", "alter a TABLE, VIEW, FUNCTION, MODEL, DATABASE or CATALOG")
 
     def _altered_partitions(self, path: statements.Path, place: Place) -> statements.AlterPartitions | None:
         """Parse ADD and DROP of partitions; None: something else follows."""
@@ -123,7 +130,7 @@ class CatalogDefinitions(Names):
     def _begun_drop(self) -> statements.Drop:
         temporary = self._words("TEMPORARY")
         is_system = temporary and self._words("SYSTEM")
-        for kind in ("FUNCTION",) if is_system else ("TABLE", "VIEW", "DATABASE", "FUNCTION", "CATALOG"):
+        for kind in ("FUNCTION",) if is_system else ("TABLE", "VIEW", "DATABASE", "FUNCTION", "MODEL", "CATALOG"):
             if self._words(kind):
                 exists = self._words("IF", "EXISTS")
                 place, path = self._path()
@@ -133,7 +140,7 @@ class CatalogDefinitions(Names):
                 if kind == "DATABASE" and not cascade:
                     self._words("RESTRICT")
                 return statements.Drop(kind, path, exists, temporary, cascade, is_system, place=place)
-        self.refuse(f"DROP {self._text()} is not known", "drop a TABLE, VIEW, DATABASE, FUNCTION or CATALOG")
+        self.refuse(f"DROP {self._text()} is not known", "drop a TABLE, VIEW, DATABASE, FUNCTION, MODEL or CATALOG")
 
     # USE, SHOW and DESCRIBE
 
@@ -151,7 +158,7 @@ class CatalogDefinitions(Names):
                     place, path = self._path()
                 show = statements.Show(what, path, place=place)
                 return show if what.startswith("CURRENT") else self._liked(show)
-        for what in ("CREATE TABLE", "CREATE VIEW", "CREATE CATALOG", "PARTITIONS"):
+        for what in ("CREATE TABLE", "CREATE VIEW", "CREATE CATALOG", "CREATE MODEL", "PARTITIONS"):
             if self._words(*what.split()):
                 place, path = self._path()
                 partition = self._partition()[0] if what == "PARTITIONS" and self._text() == "PARTITION" else {}
@@ -171,7 +178,7 @@ class CatalogDefinitions(Names):
         return show
 
     def _begun_describe(self) -> statements.Describe:
-        for kind in ("CATALOG", "DATABASE", "FUNCTION"):
+        for kind in ("CATALOG", "DATABASE", "FUNCTION", "MODEL"):
             if self._next is not None and self._next.token_type is not TokenType.DOT and self._words(kind):
                 is_extended = self._words("EXTENDED")
                 place, path = self._path()

@@ -60,6 +60,12 @@ class NamedArgument(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
 
 
+class ModelArgument(exp.Expression):
+    """MODEL name, as an argument; `this` is the tuple of the parts of the name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class PathCall(exp.Expression):
     """A call of a function with its database, and maybe its catalog, before it; `this` is the tuple of names."""
 
@@ -345,6 +351,8 @@ class FlinkParser(TypeNames):
             return NamedArgument(this=name, expression=self._parse_lambda())
         if self._curr.token_type is TokenType.TABLE:
             return self._table_argument()
+        if self._curr.text.upper() == "MODEL" and self._next.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+            return self._model_argument()
         return super()._parse_lambda(alias=alias)
 
     def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
@@ -375,6 +383,20 @@ class FlinkParser(TypeNames):
         keys = self._parse_csv(self._parse_ordered)
         self._match_r_paren()
         return keys
+
+    def _model_argument(self) -> Any:
+        first = self._curr
+        self._advance()
+        names: list[str] = []
+        while not names or self._match(TokenType.DOT):
+            part = self._parse_id_var()
+            if part is None:
+                self.raise_error("the name of a model is wanted behind MODEL")
+                break
+            names.append(part.name)
+        argument = ModelArgument(this=tuple(names))
+        argument.meta.update(start=first.start, end=self._prev.end)
+        return argument
 
     def _columns(self) -> list[Any]:
         """Return the columns behind BY; arguments follow them, so a name before => is no column."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from .dialect import Descriptor, Interval, NamedArgument, PathCall, TableArgument, Typed
+from .dialect import Descriptor, Interval, ModelArgument, NamedArgument, PathCall, TableArgument, Typed
 from .match_clauses import (
     MatchClause,
     PatternChoice,
@@ -174,6 +174,7 @@ GRAMMAR: Mapping[str, Mapping[type, Parts]] = {
         Typed: {"this": PLAIN},
         NamedArgument: {"this": PLAIN, "expression": "argument"},
         TableArgument: {"this": "table", "partition_by": "value", "order_by": "key"},
+        ModelArgument: {"this": PLAIN},
         Descriptor: {"expressions": "name"},
     },
     "call": {exp.Anonymous: _CALL, PathCall: _CALL},

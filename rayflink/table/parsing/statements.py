@@ -203,8 +203,37 @@ class AlterPartitions(Statement):
 
 
 @dataclass(frozen=True)
+class CreateModel(Statement):
+    """CREATE [TEMPORARY] MODEL.
+
+    Args:
+        inputs: columns that the model is given.
+        outputs: columns that it gives.
+    """
+
+    path: Path
+    inputs: tuple[ColumnOf, ...]
+    outputs: tuple[ColumnOf, ...]
+    options: Mapping[str, str]
+    comment: str | None = None
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
+class AlterModel(Statement):
+    """ALTER MODEL ... SET, RESET or RENAME TO; `new_name`: of RENAME TO."""
+
+    path: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    new_name: str | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
 class Drop(Statement):
-    """DROP; `kind` is TABLE, VIEW, DATABASE, FUNCTION or CATALOG; `is_system`: of a TEMPORARY SYSTEM FUNCTION."""
+    """DROP of a `kind`: TABLE, VIEW, DATABASE, FUNCTION, MODEL or CATALOG; `is_system`: TEMPORARY SYSTEM FUNCTION."""
 
     kind: str
     path: Path
@@ -276,7 +305,7 @@ class Show(Statement):
 
     Args:
         what: TABLES, VIEWS, DATABASES, CATALOGS, FUNCTIONS, COLUMNS, CREATE TABLE, CREATE VIEW, CURRENT DATABASE,
-            CURRENT CATALOG, PARTITIONS, PROCEDURES, CREATE CATALOG, JARS or MODULES.
+            CURRENT CATALOG, PARTITIONS, PROCEDURES, CREATE CATALOG, MODELS, CREATE MODEL, JARS or MODULES.
         path: of which table or database.
         like: a pattern of names.
         partition: column -> value that partitions must have.
@@ -291,7 +320,7 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """DESCRIBE a TABLE, CATALOG, DATABASE or FUNCTION."""
+    """DESCRIBE a TABLE, CATALOG, DATABASE, FUNCTION or MODEL."""
 
     path: Path
     kind: str = "TABLE"
@@ -349,6 +378,8 @@ AnyStatement: TypeAlias = (
     | StatementSetOf
     | CreateTable
     | CreateView
+    | CreateModel
+    | AlterModel
     | CreateCatalog
     | AlterCatalog
     | CreateDatabase

@@ -9,6 +9,7 @@ from ..catalog.partitions import CatalogPartition, CatalogPartitionSpec
 from ..errors import SqlError
 from ..parsing import statements
 from ..table_result import TableResult, done
+from . import model_statements
 from .planning_context import PlanningContext
 
 CatalogStatement = (
@@ -18,6 +19,8 @@ CatalogStatement = (
     | statements.AlterDatabase
     | statements.FunctionOf
     | statements.AlterPartitions
+    | statements.CreateModel
+    | statements.AlterModel
 )
 """The statements that are run here."""
 
@@ -50,13 +53,17 @@ def run(context: PlanningContext, statement: CatalogStatement) -> TableResult:
                 _define_function(context, statement)
             case statements.AlterPartitions():
                 _alter_partitions(context, statement)
+            case statements.CreateModel():
+                model_statements.create(context.models, statement)
+            case statements.AlterModel():
+                model_statements.alter(context.models, statement)
     except CatalogException as error:
         raise SqlError(error.problem, error.remedy, "", place) from error
     return done()
 
 
 def drop(context: PlanningContext, statement: statements.Drop) -> None:
-    """Run DROP CATALOG and DROP FUNCTION.
+    """Run DROP CATALOG, DROP MODEL and DROP FUNCTION.
 
     Raises:
         SqlError: there is none of the name, and IF EXISTS is not written.
@@ -65,6 +72,8 @@ def drop(context: PlanningContext, statement: statements.Drop) -> None:
     try:
         if statement.kind == "CATALOG":
             context.catalogs.drop_catalog(name, statement.if_exists)
+        elif statement.kind == "MODEL":
+            context.models.drop(statement.path, statement.temporary, statement.if_exists)
         elif not statement.temporary:
             functions.drop(statement.path, statement.if_exists)
         else:

@@ -12,7 +12,7 @@ from ..parsing.statements import Describe, Show
 from ..plan.logical import Attribute, TimePart
 from ..table_result import TableResult
 from ..types import DataTypes
-from . import resolution
+from . import model_statements, resolution
 from .planning_context import PlanningContext
 
 DESCRIPTION = tuple(
@@ -32,6 +32,11 @@ def describe(context: PlanningContext, statement: Describe) -> TableResult:
     """
     if statement.kind == "TABLE":
         return TableResult(list(DESCRIPTION), column_rows(context, statement))
+    if statement.kind == "MODEL":
+        try:
+            return model_statements.description(context.models, statement.path)
+        except CatalogException as error:
+            raise SqlError(error.problem, error.remedy, "", statement.place) from error
     facts = {"CATALOG": _catalog, "DATABASE": _database, "FUNCTION": _function}[statement.kind]
     try:
         return TableResult(_FACTS, [Row(*fact) for fact in facts(context, statement)])

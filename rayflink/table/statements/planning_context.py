@@ -18,6 +18,7 @@ from ..binding.user_aggregates import with_full_names
 from ..binding.views import Views
 from ..catalog.catalog_stores import CatalogsInFolder, CatalogsInMemory, CatalogStore
 from ..catalog.named_functions import NamedFunctions
+from ..catalog.named_models import NamedModels
 from ..catalog.named_objects import Catalogs
 from ..catalog.object_names import ObjectPath
 from ..connectors.connector_registry import connector
@@ -35,6 +36,7 @@ from ..plan.logical import UNNAMED, Relation, Scan
 from ..plan.typed import Place, Session
 from ..table_config import TableConfig
 from . import resolution
+from .model_statements import known_model
 from .planned_statistics import StoredStatistics
 from .time_zones import known_zone, system_zone
 
@@ -64,6 +66,7 @@ class PlanningContext:
         self.catalogs = Catalogs(*names, _catalog_store(configuration))
         self.functions = NamedFunctions(self.catalogs, is_built_in)
         """The functions of the program and of the catalogs, by their names in capitals."""
+        self.models = NamedModels(self.catalogs)
         self.configuration = configuration
         self.config = TableConfig(configuration)
         """The same options, with the methods of the Table API."""
@@ -85,7 +88,9 @@ class PlanningContext:
         """
         try:
             emit = EmitOptions.of(self.configuration)
-            binder = QueryBinder(self.lookup, self.functions, self.is_batch, emit)
+            binder = QueryBinder(
+                self.lookup, self.functions, self.is_batch, emit, models=partial(known_model, self.models)
+            )
             named = with_full_names(tree, self.functions.function)
             return place_in_text(deeply(lambda: binder.bind(named), text), text)
         except SqlError as error:

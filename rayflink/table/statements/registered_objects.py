@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..catalog.catalog_api import Catalog
 from ..catalog.catalog_objects import CatalogDescriptor
 from ..definitions import parts_of
+from ..model_descriptor import ModelDescriptor
 from ..udf import as_user_function
+from . import model_statements
 from .planning_context import PlanningContext
 from .show_statements import function_names
 
@@ -46,6 +48,62 @@ class RegisteredObjects:
             CatalogException: its options are stored, and it cannot be opened by them.
         """
         return self._context.catalogs.catalog_named(catalog_name)
+
+    # models
+
+    def create_model(
+        self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
+    ) -> None:
+        """Store a model in its catalog; queries predict by `ML_PREDICT(TABLE t, MODEL m, DESCRIPTOR(columns))`.
+
+        Args:
+            model_path: its name, with database and catalog before it where they are not the current ones.
+            model_descriptor: made by `ModelDescriptor.for_provider`.
+            ignore_if_exists: where there is one of that name, leave it.
+
+        Raises:
+            CatalogException: there is one of that name.
+            SqlError: its options are wrong.
+        """
+        model_statements.check(model_path, model_descriptor.model)
+        self._context.models.create(parts_of(model_path), model_descriptor.model, False, bool(ignore_if_exists))
+
+    def create_temporary_model(
+        self, model_path: str, model_descriptor: ModelDescriptor, ignore_if_exists: bool | None = False
+    ) -> None:
+        """Define a model for this environment, in the place of a stored one of the name.
+
+        Args:
+            model_path: as of `create_model`, and so are the others.
+            model_descriptor: made by `ModelDescriptor.for_provider`.
+            ignore_if_exists: where there is a temporary one of that name, leave it.
+
+        Raises:
+            CatalogException: there is a temporary one of that name.
+            SqlError: its options are wrong.
+        """
+        model_statements.check(model_path, model_descriptor.model)
+        self._context.models.create(parts_of(model_path), model_descriptor.model, True, bool(ignore_if_exists))
+
+    def drop_model(self, model_path: str, ignore_if_not_exists: bool | None = True) -> bool:
+        """Remove a model from its catalog; whether there was one.
+
+        Raises:
+            CatalogException: there is none and that is not to be ignored, or a temporary one hides it.
+        """
+        return self._context.models.drop(parts_of(model_path), False, bool(ignore_if_not_exists))
+
+    def drop_temporary_model(self, model_path: str) -> bool:
+        """Forget a temporary model; whether there was one."""
+        return self._context.models.drop(parts_of(model_path), True, True)
+
+    def list_models(self) -> list[str]:
+        """Return the names of the models of the current database."""
+        return self._context.models.names()
+
+    def list_temporary_models(self) -> list[str]:
+        """Return the names of the temporary models of the current database."""
+        return self._context.models.temporary_names()
 
     # functions
 

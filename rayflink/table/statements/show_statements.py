@@ -19,6 +19,7 @@ from ..plan.logical import Attribute
 from ..plan.typed import known_names
 from ..table_result import TableResult, raw
 from ..types import DataTypes
+from . import model_statements
 from .describe_statements import DESCRIPTION, column_rows
 from .planning_context import PlanningContext
 
@@ -50,6 +51,8 @@ def _show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     if statement.what == "COLUMNS":
         rows = [row for row in column_rows(context, statement) if _is_like(row[0], statement)]
         return TableResult(list(DESCRIPTION), rows)
+    if statement.what == "CREATE MODEL":
+        return model_statements.create_statement(context.models, statement.path)
     if statement.what == "CREATE CATALOG":
         return raw(_create_catalog(context.catalogs, statement))
     if statement.what == "PARTITIONS":
@@ -75,6 +78,7 @@ def _listings(context: PlanningContext, statement: Show) -> dict[str, Callable[[
         "CURRENT CATALOG": lambda: [catalogs.catalog],
         "USER FUNCTIONS": lambda: context.functions.names(database),
         "FUNCTIONS": lambda: context.functions.names(database) if database else function_names(context),
+        "MODELS": lambda: context.models.names(database),
         "PROCEDURES": lambda: _procedures(catalogs, database or (catalogs.catalog, catalogs.database)),
     }
 

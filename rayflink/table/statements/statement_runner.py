@@ -82,6 +82,8 @@ class StatementRunner:
                 | statements.AlterDatabase()
                 | statements.FunctionOf()
                 | statements.AlterPartitions()
+                | statements.CreateModel()
+                | statements.AlterModel()
             ):
                 return catalog_statements.run(self._context, statement)
             case statements.Drop():
@@ -309,7 +311,7 @@ class StatementRunner:
         match statement.kind:
             case "DATABASE":
                 self._catalogs.drop_database(statement.path, statement.if_exists, statement.cascade, statement.place)
-            case "CATALOG" | "FUNCTION":
+            case "CATALOG" | "FUNCTION" | "MODEL":
                 catalog_statements.drop(self._context, statement)
             case _:
                 kind = ViewDefinition if statement.kind == "VIEW" else TableDefinition

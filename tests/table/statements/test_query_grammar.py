@@ -16,9 +16,12 @@ from rayflink.table.parsing.known_parts import KnownParts, inner_role
 from rayflink.table.parsing.statement_parser import StatementParser, parse_statement
 
 WORD = "this word"
-FULL_NAMES = ["SELECT a.b.f(1) OVER (ORDER BY c), a.f(1) FILTER (WHERE TRUE)",
-              "SELECT a FROM b.f(TABLE t PARTITION BY a ORDER BY ts)"]  # fmt: skip
-"""Queries whose calls are replaced by those of the functions before they are bound."""
+FULL_NAMES = [
+    "SELECT a.b.f(1) OVER (ORDER BY c), a.f(1) FILTER (WHERE TRUE)",
+    "SELECT * FROM ML_PREDICT(TABLE t, MODEL m, DESCRIPTOR(a))",
+    "SELECT a FROM b.f(TABLE t PARTITION BY a ORDER BY ts)",
+]
+"""Queries of functions and models by names that are looked up elsewhere."""
 QUERIES = [
     "WITH c (p) AS (SELECT a FROM t), d AS (VALUES (1), (2)) SELECT DISTINCT p FROM c WHERE p IN (1, 2) ORDER BY "
     "p LIMIT 3 OFFSET 1",
