@@ -34,13 +34,13 @@ from .aggregate_calls import aggregates_in
 from .expressions import ExpressionBinder, cast, place_of
 from .grouping import GroupedSelect, distinct_in_windows
 from .grouping_sets import GroupingSet, grouping_sets
-from .lookup_hints import check_lookup_hints
+from .hints.lookup_hints import check_lookup_hints
+from .hints.multi_join_hints import with_multi_joins
+from .hints.state_ttl import hinted_ttl, with_side_ttls, with_ttl
 from .match_recognize import match_recognize
-from .multi_join_hints import with_multi_joins
 from .numbering import ensure_order, expand_aliases, numberings_in
 from .over import add_over_columns, named_windows
 from .scope import Scope
-from .state_ttl import hinted_ttl, with_side_ttls, with_ttl
 from .user_aggregates import with_user_aggregates
 from .versioned_joins import misplaced_version, tables_with_versions
 

@@ -13,7 +13,7 @@ from ..plan.logical import Attribute, Relation
 from ..plan.lookup_joins import SnapshotJoin
 from ..plan.typed import Column
 from .expressions import ExpressionBinder, place_of
-from .lookup_hints import lookup_hint
+from .hints.lookup_hints import lookup_hint
 from .remedies import REMEDY_FOR_VERSIONS
 
 _USAGE = "write FROM a JOIN t FOR SYSTEM_TIME AS OF a.proc_time AS b ON a.k = b.k, with proc_time AS PROCTIME() in a"

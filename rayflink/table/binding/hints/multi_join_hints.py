@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..errors import SqlError, nearest
-from ..parsing.hints import MULTI_JOINS
-from ..parsing.statements import Tree
-from ..plan.joins import Join
-from ..plan.logical import Project, Relation
-from .expressions import place_of
-from .scope import Scope
+from ...errors import SqlError, nearest
+from ...parsing.hints import MULTI_JOINS
+from ...parsing.statements import Tree
+from ...plan.joins import Join
+from ...plan.logical import Project, Relation
+from ..expressions import place_of
+from ..scope import Scope
 
 
 def with_multi_joins(relation: Relation, tree: Tree, scope: Scope) -> Relation:

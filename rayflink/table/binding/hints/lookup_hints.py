@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 from rayflink.common.options.option_types import BOOLEAN, DURATION, INT
 
-from ..errors import SqlError, nearest
-from ..parsing.hints import LOOKUPS
-from ..parsing.statements import Tree
-from ..plan.lookup_joins import LookupHint
-from .expressions import place_of
-from .scope import Scope
+from ...errors import SqlError, nearest
+from ...parsing.hints import LOOKUPS
+from ...parsing.statements import Tree
+from ...plan.lookup_joins import LookupHint
+from ..expressions import place_of
+from ..scope import Scope
 
 _Read: TypeAlias = Callable[[str], Any]
 

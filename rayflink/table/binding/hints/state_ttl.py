@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from rayflink.common.options.option_types import DURATION
 
-from ..errors import SqlError, nearest
-from ..parsing.statements import Tree
-from ..plan.groups import GroupAggregate
-from ..plan.joins import Join
-from ..plan.logical import Project, Relation
-from .expressions import place_of
-from .scope import Scope
+from ...errors import SqlError, nearest
+from ...parsing.statements import Tree
+from ...plan.groups import GroupAggregate
+from ...plan.joins import Join
+from ...plan.logical import Project, Relation
+from ..expressions import place_of
+from ..scope import Scope
 
 
 def hinted_ttl(tree: Tree, scope: Scope) -> tuple[str, str] | None:
