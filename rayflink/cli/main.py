@@ -141,6 +141,7 @@ def _add_sql(commands: Subcommands) -> None:
     sql.add_argument("-i", "--init", metavar="FILE", action="append", default=[], help=text)
     sql.add_argument("--format", choices=("text", "csv", "json"), help="format of the rows (default: text)")
     sql.add_argument("--local", action="store_true", help="run jobs in this process instead of on Ray")
+    sql.add_argument("--gateway", metavar="URL", help="run the statements at a SQL gateway, such as localhost:8083")
     sql.set_defaults(command=_command("sql_shell", "run"))
     _add_options(sql)
 

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 from rayflink.common.options import registry as options
+from rayflink.dbapi.gateway_client import Gateway
+from rayflink.shell.gateway_session import GatewaySession
 from rayflink.shell.prompt import Prompt
 from rayflink.shell.shell_loop import Shell
+from rayflink.shell.shell_session import ShellSession
 from rayflink.shell.sql_session import SqlSession
 
 from .given_options import configuration_of, of_command_line
@@ -29,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
         own_options.set(options.TARGET, "local")
     if not is_typed and not own_options.contains_key(options.DML_SYNC.key):
         own_options.set(options.DML_SYNC, True)
-    session = SqlSession(own_options.to_dict())
+    session = _session(chosen, own_options.to_dict())
     shell = Shell(session, sys.stdout, sys.stderr, is_typed and sys.stdout.isatty())
     try:
         for path in [*chosen.init, *chosen.file]:
@@ -50,11 +53,21 @@ def run(chosen: argparse.Namespace) -> int:
         session.close()
 
 
-def _talk(shell: Shell, session: SqlSession) -> int:
+def _talk(shell: Shell, session: ShellSession) -> int:
     prompt = Prompt(session, _history_file())
     print("Type statements that end with a semicolon; HELP; shows how, QUIT; or Ctrl-D ends.")
     shell.talk(prompt.read)
     return OK
+
+
+def _session(chosen: argparse.Namespace, own_options: dict[str, str]) -> ShellSession:
+    return GatewaySession(_gateway(chosen.gateway), own_options) if chosen.gateway else SqlSession(own_options)
+
+
+def _gateway(url: str) -> Gateway:
+    """Return a gateway, with the token of the environment."""
+    token, ca_file = os.environ.get("RAYFLINK_GATEWAY_TOKEN"), os.environ.get("RAYFLINK_GATEWAY_CA_FILE")
+    return Gateway(url if "://" in url else f"http://{url}", token, ca_file=ca_file)
 
 
 def _history_file() -> Path:

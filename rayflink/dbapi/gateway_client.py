@@ -16,12 +16,12 @@ from rayflink.common.types import RowKind
 
 from .exceptions import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from .gateway_values import Read, reader_of, type_of
-from .statements import Column, RunningStatement
+from .statements import Column
 
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["Gateway", "GatewayClient"]
+__all__ = ["Gateway", "GatewayClient", "GatewayStatement"]
 
 _VERSION = "/v2"
 _MOST_WAIT_S, _FIRST_WAIT_S = 0.5, 0.01
@@ -84,11 +84,11 @@ class GatewayClient:
         self._heart = threading.Thread(target=self._beat, name="heartbeat of a SQL gateway's session", daemon=True)
         self._heart.start()
 
-    def run(self, statement: str) -> RunningStatement:
+    def run(self, statement: str) -> GatewayStatement:
         """Begin a statement, and wait until it has rows or has ended."""
         answer = self.request("POST", f"{self._session}/statements", {"statement": statement})
         operation = f"{self._session}/operations/{answer['operationHandle']}"
-        return _Statement(self, operation)
+        return GatewayStatement(self, operation)
 
     def close(self) -> None:
         """Close the session; the gateway ends its queries."""
@@ -149,12 +149,17 @@ class GatewayClient:
                 continue
 
 
-class _Statement:
+class GatewayStatement:
     """A statement that runs at a gateway.
 
     Args:
         client: with the session.
         operation: path of the statement.
+
+    Attributes:
+        columns: of its rows; (): it gives none.
+        job_id: of the job that it started; None: it started none.
+        is_query: whether its rows come from a job.
 
     Raises:
         DatabaseError: it failed.
@@ -169,7 +174,8 @@ class _Statement:
         self.job_id = None if answer.get("jobID") is None else str(answer["jobID"])
         self._first = cast("Json", answer.get("results", {}))
         described = cast("list[Json]", self._first.get("columns", []))
-        is_insert = self.job_id is not None and not answer.get("isQueryResult")
+        self.is_query = bool(answer.get("isQueryResult"))
+        is_insert = self.job_id is not None and not self.is_query
         if answer.get("resultKind") != "SUCCESS" and not is_insert:
             self.columns = [Column(str(part["name"]), type_of(cast("Json", part["logicalType"]))) for part in described]
 

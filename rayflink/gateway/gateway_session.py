@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rayflink.common.configuration import shown_value
-from rayflink.shell.completion import Vocabulary, candidates
+from rayflink.shell.completion import candidates
 from rayflink.shell.sql_session import SqlSession
 from rayflink.state.clock import Clock
 
@@ -154,7 +154,7 @@ class GatewaySession:
 
     def completions(self, text: str, position: int) -> list[str]:
         """Return the words that may stand at a place of a statement."""
-        vocabulary = Vocabulary(self._session.t_env)
+        vocabulary = self._session.vocabulary
         return [candidate.text for candidate in candidates(text[:position], text[position:], vocabulary)]
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ from rayflink.common.job_client import JobClient
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
 from rayflink.shell.commands import Command, command_of, is_complete
-from rayflink.shell.sql_session import Outcome, ShellJob, SqlSession
+from rayflink.shell.shell_session import Outcome
+from rayflink.shell.sql_session import ShellJob, SqlSession
 from rayflink.table.errors import SqlError
 from rayflink.table.parsing import statements
 from rayflink.table.parsing.statement_parser import parse_statement

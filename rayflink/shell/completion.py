@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from rayflink.common.errors import RayflinkError
 from rayflink.common.options import registry
 from rayflink.table import TableEnvironment
 
-__all__ = ["Candidate", "Vocabulary", "candidates"]
+__all__ = ["Candidate", "EnvironmentVocabulary", "Vocabulary", "candidates"]
 
 KEYWORDS = tuple(
     """ADD ALL ALTER AND AS ASC BEGIN BETWEEN BY CASE CAST CATALOG CATALOGS COLUMNS COMMENT COMPILE CREATE CROSS
@@ -44,8 +45,28 @@ class Candidate:
     length: int
 
 
-class Vocabulary:
-    """The names that an environment knows at the moment.
+class Vocabulary(Protocol):
+    """The names that are known at the moment; none where they cannot be had."""
+
+    def tables(self) -> list[str]:
+        """Return the tables and views of the current database."""
+        ...
+
+    def places(self) -> list[str]:
+        """Return the databases of the current catalog, and the catalogs."""
+        ...
+
+    def columns(self, table: str) -> list[str]:
+        """Return the columns of a table; [] where there is no such table."""
+        ...
+
+    def functions(self) -> list[str]:
+        """Return the functions of SQL, of the program and of the catalogs."""
+        ...
+
+
+class EnvironmentVocabulary:
+    """The names that an environment knows.
 
     Args:
         t_env: the environment.

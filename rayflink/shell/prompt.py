@@ -11,7 +11,7 @@ from rayflink.common.errors import RayflinkError
 
 from .commands import is_complete
 from .completion import Vocabulary, candidates
-from .sql_session import SqlSession
+from .shell_session import ShellSession
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -51,7 +51,7 @@ class Prompt:
         MissingTerminalLibrary: prompt_toolkit or Pygments is not installed.
     """
 
-    def __init__(self, session: SqlSession, history: Path) -> None:
+    def __init__(self, session: ShellSession, history: Path) -> None:
         try:
             import prompt_toolkit  # noqa: F401
             import pygments  # type: ignore[import-untyped]  # noqa: F401
@@ -84,7 +84,7 @@ class Prompt:
         return PromptSession(
             history=FileHistory(str(history)),
             lexer=PygmentsLexer(SqlLexer),
-            completer=ThreadedCompleter(_completer(Vocabulary(self._session.t_env))),
+            completer=ThreadedCompleter(_completer(self._session.vocabulary)),
             complete_while_typing=False,
             auto_suggest=AutoSuggestFromHistory(),
             multiline=True,
@@ -96,13 +96,7 @@ class Prompt:
         )
 
     def _status(self) -> str:
-        """Return the line below: where names are looked up, the mode, and what the jobs do."""
-        t_env = self._session.t_env
-        mode = "batch" if self._session.is_batch else "streaming"
-        place = f"{t_env.get_current_catalog()}.{t_env.get_current_database()}"
-        running = len(self._session.running_jobs())
-        jobs = f"{running} of {len(self._session.jobs)} jobs running" if self._session.jobs else "no jobs"
-        return f" {place} | {mode} | {jobs} | Tab completes, HELP; QUIT;"
+        return f" {self._session.status} | Tab completes, HELP; QUIT;"
 
 
 def _key_bindings() -> KeyBindings:

@@ -20,7 +20,7 @@ from rayflink.table.table_result import TableResult
 from .commands import HELP, Command, command_of, statements_in
 from .live_output import LiveTable
 from .result_output import ResultColumns, RowStrings, boxed, changes_of, final_rows, write_rows
-from .sql_session import Outcome, SqlSession
+from .shell_session import Outcome, ShellSession
 
 __all__ = ["Shell"]
 
@@ -37,7 +37,7 @@ class Shell:
         is_terminal: whether `out` is one: tables are drawn anew where they stand, and long ones are paged.
     """
 
-    def __init__(self, session: SqlSession, out: TextIO, errors: TextIO, is_terminal: bool) -> None:
+    def __init__(self, session: ShellSession, out: TextIO, errors: TextIO, is_terminal: bool) -> None:
         self._session, self._out, self._errors, self._is_terminal = session, out, errors, is_terminal
         self._is_ended = False
 
@@ -182,13 +182,11 @@ class Shell:
             write_rows(columns, changes_of(result.collect(), False), str(form.value), self._out)
 
     def _show_jobs(self) -> None:
-        jobs = self._session.jobs
-        if not jobs:
+        lines = self._session.job_rows()
+        if len(lines) == 1:
             self._say("no jobs; INSERT INTO starts one")
             return
-        lines = [("job id", "state", "seconds", "statement")]
-        lines += [(job.job_id, job.state, f"{time.time() - job.begin_s:.0f}", job.name[:60]) for job in jobs]
-        widths = [max(len(line[index]) for line in lines) for index in range(4)]
+        widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
         for line in lines:
             self._say("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 

@@ -17,8 +17,10 @@ from rayflink.table.statements.sql_script import ScriptError
 from rayflink.table.table_result import TableResult
 
 from .commands import Command
+from .completion import EnvironmentVocabulary, Vocabulary
+from .shell_session import Outcome
 
-__all__ = ["Outcome", "ShellJob", "SqlSession"]
+__all__ = ["ShellJob", "SqlOutcome", "SqlSession"]
 
 
 @dataclass
@@ -55,20 +57,10 @@ class ShellJob:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The outcome of a statement.
+class SqlOutcome(Outcome):
+    """The outcome of a statement in this process, whose job is at hand."""
 
-    Args:
-        result: rows or a message.
-        is_query: its rows come from a job that runs until they end, or it is ended.
-        job: that was started and goes on; None: there is none.
-        seconds: that the statement took until there was a result.
-    """
-
-    result: TableResult
-    is_query: bool
     job: ShellJob | None
-    seconds: float
 
 
 class SqlSession:
@@ -103,7 +95,7 @@ class SqlSession:
         """Return whether queries run in batch mode."""
         return self.configuration.get(options.RUNTIME_MODE) is options.RuntimeMode.BATCH
 
-    def run(self, text: str, on_job: Callable[[ShellJob], None] | None = None) -> Outcome:
+    def run(self, text: str, on_job: Callable[[ShellJob], None] | None = None) -> SqlOutcome:
         """Run one statement of SQL; wait for the job of an INSERT only where `table.dml-sync` is set.
 
         Args:
@@ -127,7 +119,7 @@ class SqlSession:
                 on_job(job)
             if self.configuration.get(options.DML_SYNC):
                 result.wait()
-        return Outcome(result, isinstance(statement, statements.Query), job, time.monotonic() - begin)
+        return SqlOutcome(result, isinstance(statement, statements.Query), job, time.monotonic() - begin)
 
     def _result_of_option(self, text: str) -> TableResult:
         """Run SET or RESET as scripts do, where a new runtime mode holds for the statements behind it."""
@@ -161,6 +153,25 @@ class SqlSession:
         """
         job = self._job(command.argument)
         return f"Savepoint {job.client.trigger_savepoint(command.folder).result()} of job {job.job_id}"
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Return the names that may be completed."""
+        return EnvironmentVocabulary(self.t_env)
+
+    @property
+    def status(self) -> str:
+        """Return where names are looked up, the mode, and what the jobs do."""
+        mode = "batch" if self.is_batch else "streaming"
+        place = f"{self.t_env.get_current_catalog()}.{self.t_env.get_current_database()}"
+        jobs = f"{len(self.running_jobs())} of {len(self.jobs)} jobs running" if self.jobs else "no jobs"
+        return f"{place} | {mode} | {jobs}"
+
+    def job_rows(self) -> list[tuple[str, ...]]:
+        """Return the columns of SHOW JOBS, and below them the jobs."""
+        now_s = time.time()
+        rows = [(job.job_id, job.state, f"{now_s - job.begin_s:.0f}", job.name[:60]) for job in self.jobs]
+        return [("job id", "state", "seconds", "statement"), *rows]
 
     def running_jobs(self) -> list[ShellJob]:
         """Return the jobs that have not ended."""

@@ -12,7 +12,7 @@ import pytest
 
 from rayflink.common.types import RowKind
 from rayflink.shell.commands import Command, command_of, is_complete, statements_in
-from rayflink.shell.completion import Vocabulary, candidates
+from rayflink.shell.completion import candidates
 from rayflink.shell.live_output import LiveTable
 from rayflink.shell.result_output import ResultColumns
 from rayflink.shell.shell_loop import Shell
@@ -97,7 +97,7 @@ def test_row_slots_forget_the_oldest_rows_and_count_them():
 def test_completion_knows_where_the_cursor_stands():
     session = SqlSession(LOCAL)
     session.run("CREATE TABLE orders (order_id BIGINT, item STRING) WITH ('connector' = 'datagen')")
-    vocabulary = Vocabulary(session.t_env)
+    vocabulary = session.vocabulary
 
     def words(text: str, rest: str = "") -> list[tuple[str, str]]:
         return [(candidate.text, candidate.kind) for candidate in candidates(text, rest, vocabulary)]
