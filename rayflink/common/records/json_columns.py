@@ -74,8 +74,10 @@ class JsonParser:
         Large blocks are worth it: what is rare in a small one, and parsed alone, has enough lines in a large one.
         """
         try:
-            _check_characters(block)
-            return None if self._layouts is None else self._layouts.columns(block, self._parsed)
+            result = None if self._layouts is None else self._layouts.columns(block, self._parsed)
+            if result is not None:
+                _check_characters(block)
+            return result
         except self._refusals:
             return None
 
