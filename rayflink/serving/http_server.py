@@ -62,6 +62,8 @@ class HttpServer:
         """
         try:
             import uvicorn  # an extra
+
+            application = self._application.starlette()
         except ImportError as error:
             remedy = "run pip install 'rayflink[gateway]'"
             raise ServerError(f"the server needs the package {error.name}", remedy) from error
@@ -70,7 +72,7 @@ class HttpServer:
         self._ensure_certificate()
         listening = self._listening()
         config = uvicorn.Config(
-            self._application.starlette(), http="h11", loop="asyncio", lifespan="off", log_config=None,
+            application, http="h11", loop="asyncio", lifespan="off", log_config=None,
             access_log=False, server_header=False, limit_concurrency=settings.most_connections,
             timeout_graceful_shutdown=STOP_S, ssl_certfile=certificate, ssl_keyfile=key,
         )  # fmt: skip

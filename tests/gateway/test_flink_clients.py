@@ -114,7 +114,8 @@ def sql_client(address: str, script: str, folder: Path, token: str) -> str:
     (folder / "script.sql").write_text(script)
     environment = {**os.environ, "FLINK_CONF_DIR": str(folder), "HOME": str(folder),
                    "FLINK_REST_CLIENT_HEADERS": f"Authorization:Bearer {token}"}  # fmt: skip
-    command = [*command_of_client(), "gateway", "-e", address, "-f", str(folder / "script.sql")]
+    command = [*command_of_client(), "gateway", "-e", address, "-hist", str(folder / "history"), "-f",
+               str(folder / "script.sql")]  # fmt: skip
     client = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     return re.sub(r"\x1b\[[\d;]*m", "", client.stdout + client.stderr)
 

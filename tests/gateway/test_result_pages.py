@@ -29,13 +29,14 @@ def numbers(page):
 def test_every_row_comes_once_however_often_an_answer_is_lost(values, most_bytes, losses):
     pages = ResultPages.of(Row(value) for value in values)
     received, token, lost = [], 0, iter(losses)
-    while token is not None:
-        page = pages.page(token, WRITER, most_bytes, 0)
-        if next(lost, False) and page.next_token is not None:
+    while (page := pages.page(token, WRITER, most_bytes, 0)).next_token is not None:
+        if next(lost, False):
             assert pages.page(token, WRITER, 10**6, 0) == page
         received, token = received + numbers(page), page.next_token
-    assert received == values
-    assert pages.is_fetched and pages.page(page.next_token or len(received) and pages._token, WRITER, 1, 0).rows == ()
+    assert received == values and pages.is_fetched
+    assert pages.page(token, WRITER, most_bytes, 0) == page
+    with pytest.raises(GatewayError, match="Expecting token"):
+        pages.page(token - 1, WRITER, most_bytes, 0)
 
 
 def test_another_token_than_the_next_is_refused():

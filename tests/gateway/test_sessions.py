@@ -90,6 +90,11 @@ def test_a_session_is_configured_completed_and_closed(client):
     with pytest.raises(Failed, match="Unsupported statement for configuring session"):
         client.ask("POST", f"{client.path}/configure-session", {"statement": "SELECT 1"})
     assert client.ask("POST", f"{client.path}/heartbeat") == {}
+    for path, message in (("scripts", "scripts are not deployed"), ("nothing", "Not found")):
+        with pytest.raises(Failed, match=message):
+            client.ask("POST", f"{client.path}/{path}", {"script": "SELECT 1"})
+    with pytest.raises(Failed, match="there are no materialized tables"):
+        client.ask("POST", f"/v3/sessions/{client.handle}/materialized-tables/tea/refresh", {})
     assert client.ask("DELETE", client.path) == {"status": "CLOSED"}
     with pytest.raises(Failed, match="does not exist"):
         client.ask("DELETE", client.path)

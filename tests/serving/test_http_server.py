@@ -6,6 +6,7 @@ import json
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -97,6 +98,13 @@ def test_a_port_that_is_taken_and_a_wrong_certificate_are_named(start: Start, tm
     pair = str(tmp_path / "c.pem"), str(tmp_path / "k.pem")
     with pytest.raises(ConfigError, match="a certificate in PEM"):
         start(ServerSettings("127.0.0.1", 0, certificate=pair))
+
+
+@pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
+def test_a_missing_package_is_named_with_its_extra(start: Start, monkeypatch: Any, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ServerError, match=r"pip install 'rayflink\[gateway\]'"):
+        start(ServerSettings("127.0.0.1", 0))
 
 
 @pytest.mark.slow
