@@ -77,7 +77,7 @@ def run(data_path: str, pairs: int = 7, records: int = RECORDS) -> dict[str, Any
     values = _values(records)
     guarantees = {"at least once": DeliveryGuarantee.AT_LEAST_ONCE, "exactly once": DeliveryGuarantee.EXACTLY_ONCE}
     with ExitStack() as stack:
-        cluster = stack.enter_context(kafka_cluster())
+        cluster = stack.enter_context(kafka_cluster(settings={"log.segment.delete.delay.ms": "0"}))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ways: dict[str, Callable[[], Cost]] = {"bare": lambda: _bare(cluster, values)}
         for interval in INTERVALS:
@@ -139,7 +139,7 @@ def _values(records: int) -> list[bytes]:
 @contextmanager
 def _topic_of(cluster: KafkaCluster) -> Iterator[str]:
     """Yield a topic, whose messages are deleted after it: those of all runs together have ten gigabytes."""
-    topic = cluster.new_topic(4, {"file.delete.delay.ms": "0"})
+    topic = cluster.new_topic(4)
     yield topic
     cluster.delete_topic(topic)
 

@@ -217,7 +217,7 @@ class KafkaCluster:
         raise RuntimeError(f"the topic {name!r} has no leaders")
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; its messages go soon after, by the topic's `file.delete.delay.ms`."""
+        """Delete a topic; its files go a minute later, or as `log.segment.delete.delay.ms` of the brokers says."""
         from confluent_kafka.admin import AdminClient
 
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
