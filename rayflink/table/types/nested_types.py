@@ -196,6 +196,31 @@ class MapViewType(_Container):
         return f"MapViewType({self.key_type!r}, {self.value_type!r})"
 
 
+class _RowFields(tuple[RowField, ...]):
+    """The fields of a row, which programs copy and add to lists, as those of PyFlink, which are a list.
+
+    >>> from rayflink.table.types import DataTypes
+    >>> fields = DataTypes.ROW([("id", DataTypes.INT())]).fields
+    >>> len(fields + [DataTypes.FIELD("name", DataTypes.STRING())]), type(fields.copy())
+    (2, <class 'list'>)
+    """
+
+    __slots__ = ()
+
+    def copy(self) -> list[RowField]:
+        """Return a list of the fields."""
+        return list(self)
+
+    def __add__(self, other: Sequence[RowField]) -> list[RowField] | tuple[RowField, ...]:  # type: ignore[override]
+        return [*self, *other] if isinstance(other, list) else (*self, *other)
+
+    def __radd__(self, other: list[RowField]) -> list[RowField]:
+        return [*other, *self]
+
+    def __reduce__(self) -> tuple[type[tuple[RowField, ...]], tuple[list[RowField]]]:
+        return tuple, (list(self),)
+
+
 class RowType(DataType):
     """Fields of their own types: ROW<name type, ...>.
 
@@ -216,7 +241,7 @@ class RowType(DataType):
 
     def __init__(self, fields: Sequence[RowField] | None = None, nullable: bool = True) -> None:
         super().__init__(nullable)
-        self.fields = tuple(fields or ())
+        self.fields = _RowFields(fields or ())
         if wrong := next((field for field in self.fields if not isinstance(field, RowField)), None):
             raise InvalidTypesError(f"{wrong!r} is no field of a row", "make it with DataTypes.FIELD(name, type)")
 
@@ -234,7 +259,7 @@ class RowType(DataType):
             if data_type is None:
                 raise ValueError(f"field {field!r} has no type; write add({field!r}, DataTypes.STRING())")
             field = RowField(field, data_type)
-        self.fields = (*self.fields, field)
+        self.fields = _RowFields((*self.fields, field))
         return self
 
     def with_fields(self, fields: Sequence[RowField]) -> RowType:

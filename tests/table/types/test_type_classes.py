@@ -109,6 +109,14 @@ def test_parts_of_types_are_attributes():
     assert (D.INTERVAL(D.YEAR(3)).resolution, D.INTERVAL(D.YEAR(3)).precision) == (YEAR_MONTH.YEAR, 3)
 
 
+def test_fields_of_a_row_are_added_to_lists_as_pyflinks():
+    fields = D.ROW([("id", D.INT())]).fields
+    name = D.FIELD("name", D.STRING())
+    assert fields + [name] == [*fields, name] and [name] + fields == [name, *fields] and fields.copy() == [*fields]
+    assert fields + (name,) == (*fields, name) and pickle.loads(pickle.dumps(fields)) == fields == tuple(fields)
+    assert hash(D.ROW(fields + [name])) == hash(D.ROW([*fields, name]))
+
+
 def test_a_row_type_grows_by_fields_which_are_read_by_name_and_place():
     row = t.RowType().add("id", D.BIGINT()).add(t.RowField("name", D.STRING()))
     assert row == D.ROW([("id", D.BIGINT()), ("name", D.STRING())]) and len(row) == 2
