@@ -12,7 +12,7 @@ from sqlglot import exp
 from rayflink.common.user_code.call_sites import call_site
 
 from .binding.changelog_columns import from_changelog, to_changelog
-from .dsl import laterals, selecting
+from .dsl import laterals, orders, selecting
 from .dsl.expression_text import to_expression, tree_of
 from .dsl.process_calls import ProcessCalls
 from .dsl.row_functions import of_row
@@ -72,6 +72,7 @@ class Table(ProcessCalls):
     def __init__(self, queries: QueryRunner, plan: Relation) -> None:
         self._queries, self._plan = queries, plan
         self._name = ""
+        self._order: tuple[Table, exp.Order, int] | None = None  # of a stream: the rows, their order, those to skip
 
     def __str__(self) -> str:
         """Return a name for it in queries: `f"SELECT * FROM {table}"`."""
@@ -241,22 +242,28 @@ class Table(ProcessCalls):
         return self._made(self._tree(distinct=exp.Distinct()))
 
     def order_by(self, *fields: Expression[Any]) -> Table:
-        """Return the rows in order; in batch mode."""
-        keys = [tree_of(field) for field in fields]
-        keys = [
-            field if isinstance(field, exp.Ordered) else exp.Ordered(this=field, desc=False, nulls_first=True)
-            for field in keys
-        ]
-        return self._made(self._tree(order=exp.Order(expressions=keys)))
+        """Return the rows in order; of a stream only the first ones, as `fetch` or `limit` say behind it."""
+        order = orders.order_of(fields)
+        result = self._made(self._tree(order=order))
+        if not self._queries.context.is_batch:
+            result._order = (self, order, 0)
+        return result
 
     def offset(self, offset: int) -> Table:
         """Skip the first rows; in a stream those that come first."""
+        if self._order is not None:
+            result = Table(self._queries, self._plan)
+            result._order = (*self._order[:2], offset)
+            return result
         if isinstance(self._plan, Sort) and self._plan.limit is None and not self._plan.offset:
             return Table(self._queries, replace(self._plan, offset=offset))
         return self._made(self._tree(offset=exp.Offset(expression=exp.Literal.number(offset))))
 
     def fetch(self, fetch: int) -> Table:
-        """Return the first rows, `fetch` at most; of a stream those that come first."""
+        """Return the first rows, `fetch` at most; of a stream those that come first, or are first in the order."""
+        if self._order is not None:
+            table, order, offset = self._order
+            return table._made(orders.limit_rows(table._tree(order=order), fetch, offset))
         if isinstance(self._plan, Sort) and self._plan.limit is None:
             return Table(self._queries, replace(self._plan, limit=fetch))
         return self._made(self._tree(limit=exp.Limit(expression=exp.Literal.number(fetch))))

@@ -80,6 +80,18 @@ def _rank(relation: Relation, tree: Tree, bind: Callable[[Tree], Expr], is_whole
     return Rank((*relation.schema, number), relation, partition, tuple(keys), is_whole=is_whole, place=place)
 
 
+def first_in_order(relation: Relation, keys: Sequence[tuple[int, bool, bool]], offset: int, limit: int) -> Relation:
+    """Return the first rows of a stream in an order, which change; their numbers are the last column.
+
+    Args:
+        keys: (number of a column, descending, nulls first) each.
+        offset: rows to leave out first.
+        limit: rows to give at most.
+    """
+    number = Attribute(fresh_name("ROW_NUMBER", relation.schema), DataTypes.BIGINT(False))
+    return Rank((*relation.schema, number), relation, (), tuple(keys), offset + 1, offset + limit)
+
+
 def ensure_key(kind: DataType, place: Place | None) -> None:
     """Check that rows can be divided by values of a type.
 

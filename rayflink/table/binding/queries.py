@@ -12,7 +12,7 @@ from ..errors import SqlError
 from ..parsing.grammar import is_table
 from ..parsing.hints import HINTED
 from ..parsing.match_clauses import MatchClause
-from ..parsing.program_nodes import BoundTable
+from ..parsing.program_nodes import BoundTable, awaits_limit
 from ..parsing.statements import Path, Tree
 from ..plan.emission import EmitOptions
 from ..plan.logical import (
@@ -27,6 +27,7 @@ from ..plan.logical import (
     Values,
     WindowAggregate,
 )
+from ..plan.ranks import ENDLESS_ORDER
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
 from . import changelog_columns, joins, laterals, model_calls, process_tables, scalar_queries, set_operations, windows
@@ -38,7 +39,7 @@ from .hints.lookup_hints import check_lookup_hints
 from .hints.multi_join_hints import with_multi_joins
 from .hints.state_ttl import hinted_ttl, with_side_ttls, with_ttl
 from .match_recognize import match_recognize
-from .numbering import ensure_order, expand_aliases, numberings_in
+from .numbering import ensure_order, expand_aliases, first_in_order, numberings_in
 from .over import add_over_columns, named_windows
 from .scope import Scope
 from .user_aggregates import with_user_aggregates
@@ -349,7 +350,7 @@ class QueryBinder:
     def _hidden_order_keys(self, tree: Tree, selected: list[Any]) -> dict[int, Tree]:
         """Return the expressions that ORDER BY needs and SELECT lacks, by the number of the key."""
         order = tree.args.get("order")
-        if order is None or not self.is_batch or tree.args.get("distinct") is not None:
+        if order is None or tree.args.get("distinct") is not None:
             return {}
         names = [item.name if isinstance(item, (Column, exp.Column)) else item.alias for item in selected]
         hidden: dict[int, Tree] = {}
@@ -365,9 +366,8 @@ class QueryBinder:
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
             return relation
-        if not self.is_batch and order is not None:
-            remedy = "run the query in batch mode: EnvironmentSettings.in_batch_mode(), or leave it out"
-            raise SqlError("ORDER BY over an unbounded stream", remedy, "", place_of(order))
+        if not self.is_batch and order is not None and limit is None and not awaits_limit(order):
+            raise SqlError(*ENDLESS_ORDER, "", place_of(order))
         keys: list[tuple[int, bool, bool]] = []
         width = len(relation.schema) - len(unseen)
         for number, key_tree in enumerate(order.expressions if order is not None else ()):
@@ -380,8 +380,13 @@ class QueryBinder:
             keys.append((column, is_descending, bool(key_tree.args.get("nulls_first"))))
         count = None if limit is None else self._count(limit)
         first = 0 if offset is None else self._whole(offset.expression)
-        ordered = Sort(relation.schema, relation, tuple(keys), first, count)
-        if not unseen:
+        if self.is_batch or not keys or count is None:
+            ordered: Relation = Sort(relation.schema, relation, tuple(keys), first, count)
+        elif count:
+            ordered = first_in_order(relation, keys, first, count)
+        else:
+            ordered = Sort(relation.schema, relation, (), 0, 0)
+        if not unseen and len(ordered.schema) == width:
             return ordered
         return project(ordered, [ordered.column(index) for index in range(width)], ordered.names[:width])
 

@@ -36,6 +36,20 @@ def sql_text(tree: exp.Expression) -> str | None:
     return text
 
 
+_AWAITS_LIMIT = "awaits limit"
+
+
+def await_limit(order: exp.Order) -> exp.Order:
+    """Return an ORDER BY of which the program may say later how many rows are wanted."""
+    order.meta[_AWAITS_LIMIT] = True
+    return order
+
+
+def awaits_limit(order: exp.Expression) -> bool:
+    """Return whether an ORDER BY is such a one."""
+    return bool(order.meta.get(_AWAITS_LIMIT))
+
+
 class BoundTable(exp.Expression):
     """A table whose plan is known; `this` is the `Relation`, `scope` the `Scope` of several tables."""
 

@@ -8,10 +8,11 @@ from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
+from ..environment_settings import is_batch
 from ..errors import SqlError
 from ..plan.lineage import all_of, rows_of
 from ..plan.logical import Sort
-from ..plan.ranks import Rank, WindowRank
+from ..plan.ranks import ENDLESS_ORDER, Rank, WindowRank
 from ..runtime.ranks.bounded_rank import bounded_rank, row_numbers
 from ..runtime.ranks.limits import LimitOperator, LocalLimitOperator
 from ..runtime.ranks.ranking import Ranking
@@ -24,7 +25,13 @@ from .translation import Translation, add_keyed_operator, hash_partition, row_ty
 
 
 def translate_sort(translation: Translation, plan: Sort) -> StreamBuilder:
-    """Sort in one subtask; with a limit, each subtask before it forwards at most that many rows."""
+    """Sort in one subtask; with a limit, each subtask before it forwards at most that many rows.
+
+    Raises:
+        SqlError: the rows are those of a stream, and it is not said how many are wanted.
+    """
+    if plan.keys and not is_batch(translation.env.get_configuration()):
+        raise SqlError(*ENDLESS_ORDER)
     rows, name, line = translation.stream(plan.input), "Sort" if plan.keys else "Limit", plan.explain_line()
     if plan.limit is not None:  # each subtask drops rows that cannot be in the result
         most = plan.offset + plan.limit

@@ -8,6 +8,12 @@ from dataclasses import dataclass, replace
 from .changelog import Change
 from .logical import Relation, order_text
 
+ENDLESS_ORDER = (
+    "ORDER BY over an unbounded stream",
+    "add LIMIT, or run the query in batch mode: EnvironmentSettings.in_batch_mode()",
+)
+"""The error of an order that would be known at the end of a stream, and its remedy."""
+
 
 @dataclass(frozen=True)
 class Rank(Relation):

@@ -7,7 +7,9 @@ import pytest
 from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
+from rayflink.table.expressions import col
 from rayflink.table.runtime.ranks.limits import LimitOperator
+from rayflink.table.table import plan_of
 from rayflink.testing import KillTask, rec, simulate, verify, wm
 from tests.table.planned_streams import planned_stream
 
@@ -126,6 +128,44 @@ def test_rows_that_change_have_no_limit():
         t_env.execute_sql(early)
 
 
-def test_an_order_is_refused(t_env):
-    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream"):
-        t_env.execute_sql("SELECT n FROM numbers ORDER BY n LIMIT 3")
+def test_an_order_of_all_rows_is_refused(t_env):
+    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
+        t_env.execute_sql("SELECT n FROM numbers ORDER BY n")
+    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
+        t_env.execute_sql("SELECT n FROM numbers ORDER BY n OFFSET 3")
+    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
+        t_env.from_path("numbers").order_by(col("n")).execute()
+    with pytest.raises(SqlError, match="there is no column 'm'"):
+        t_env.from_path("numbers").order_by(col("m"))
+
+
+WORDS = [("tea", 3), ("cup", 8), ("pot", 5), ("tea", 6), ("jar", None)]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "expected"),
+    [
+        ("word, n FROM words ORDER BY n DESC LIMIT 2", [("cup", 8), ("tea", 6)]),
+        ("word, n FROM words ORDER BY n LIMIT 2", [("jar", None), ("tea", 3)]),
+        ("n FROM words ORDER BY word, n DESC LIMIT 2 OFFSET 2", [(5,), (6,)]),
+        ("word FROM words ORDER BY MOD(n, 5) DESC NULLS LAST LIMIT 2", [("cup",), ("tea",)]),
+        ("word, SUM(n) AS n FROM words GROUP BY word ORDER BY n DESC LIMIT 1", [("tea", 9)]),
+        ("word FROM words ORDER BY n LIMIT 0", []),
+    ],
+)
+def test_the_first_rows_in_an_order_are_those_of_the_whole_stream(t_env, clauses, expected):
+    t_env.create_temporary_view("words", t_env.from_elements(WORDS, ["word", "n"]))
+    table = t_env.sql_query(f"SELECT {clauses}")
+    assert sorted(table.to_arrow().to_pylist(), key=str) == sorted(
+        (dict(zip(table.get_schema().get_field_names(), row, strict=True)) for row in expected), key=str
+    )
+
+
+def test_rows_in_order_that_are_fetched_are_the_query_with_limit(t_env):
+    t_env.create_temporary_view("words", t_env.from_elements(WORDS, ["word", "n"]))
+    ordered = t_env.from_path("words").order_by(col("n").desc, (col("n") + 1).asc)
+    query = "SELECT * FROM words ORDER BY n DESC, n + 1 LIMIT 2"
+    assert plan_of(ordered.fetch(2)) == plan_of(t_env.sql_query(query))
+    assert plan_of(ordered.offset(1).fetch(2)) == plan_of(t_env.sql_query(f"{query} OFFSET 1")) == plan_of(
+        ordered.limit(2, 1)
+    )  # fmt: skip
