@@ -12,6 +12,7 @@ from rayflink.table import (
     DataTypes,
     EnvironmentSettings,
     ListView,
+    SqlError,
     TableAggregateFunction,
     TableEnvironment,
     TableSchema,
@@ -202,6 +203,16 @@ def test_a_table_function_is_joined_in_sql(join):
     condition = " ON TRUE" if "LEFT" in join else ""
     query = f"SELECT word, length FROM lines{join}LATERAL TABLE(words(a)) AS t(word, length){condition}"
     assert shown(t_env.sql_query(query))[1] == [("a", 1), ("bc", 2)]
+
+
+def test_a_built_in_function_comes_before_a_temporary_one():
+    t_env = environment()
+    t_env.create_temporary_view("lines", t_env.from_elements([("a bc",)], ["a"]))
+    t_env.create_temporary_function("split", udtf(Split(), result_types=[DataTypes.STRING(), DataTypes.INT()]))
+    with pytest.raises(SqlError, match="SPLIT is a function of SQL, which gives no rows; give yours another name"):
+        t_env.sql_query("SELECT w FROM lines, LATERAL TABLE(split(a)) AS t(w, n)")
+    query = "SELECT w FROM lines, LATERAL TABLE(default_database.split(a)) AS t(w, n)"
+    assert shown(t_env.sql_query(query))[1] == [("a",), ("bc",)]
 
 
 @pytest.mark.parametrize("given", [range, lambda n: list(range(n)), lambda n: iter(range(n))])

@@ -12,7 +12,7 @@ from ..plan.logical import Attribute, Filter, Relation, Unnest, Values
 from ..plan.typed import Expr, Literal
 from ..types import DataType, DataTypes, Root
 from ..user_functions.process.kernels import ProcessKernel
-from .expressions import ExpressionBinder, apply, place_of
+from .expressions import ExpressionBinder, apply, is_built_in, place_of
 from .scope import Scope
 
 _USAGE = "write t CROSS JOIN UNNEST(a) AS u(x), t, LATERAL TABLE(f(a)) AS u(x, y), or LEFT JOIN of these ON TRUE"
@@ -120,6 +120,9 @@ def _table_function_call(binder: ExpressionBinder, tree: Tree) -> Expr:
     if function is not None and isinstance(function.kernel, ProcessKernel):
         remedy = f"let it stand in FROM by itself: FROM {name}(TABLE t PARTITION BY k)"
         raise SqlError(f"{name} is a process table function, which takes no rows one by one", remedy, "", place)
+    if function is None and is_built_in(name):
+        remedy = "give yours another name, call it by its full name, or use create_temporary_system_function"
+        raise SqlError(f"{name} is a function of SQL, which gives no rows", remedy, "", place)
     if function is None or not function.gives_rows or function.aggregates:
         tables = [*TABLE_FUNCTIONS, *(known for known, function in binder.functions.items()
                   if function.gives_rows and not function.aggregates)]  # fmt: skip
