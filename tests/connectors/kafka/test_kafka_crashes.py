@@ -59,7 +59,7 @@ class Inline:
             raise self._error
 
 
-@pytest.fixture(params=["begins when complete", "begins early"])
+@pytest.fixture
 def wake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None] | None:
     for module in (commits, early_commits):
         monkeypatch.setattr(module, "BackgroundCall", Inline)
@@ -184,6 +184,7 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.spec("H24")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("steps", STORIES.values(), ids=STORIES.keys())
+@pytest.mark.parametrize("wake", ["begins early"], indirect=True)
 def test_a_fault_at_any_call_leaves_each_record_once(
     steps: list[tuple[Any, ...]], fault: str, wake: Callable[[], None] | None
 ) -> None:
@@ -215,7 +216,7 @@ histories = st.lists(
 
 @pytest.mark.slow
 @pytest.mark.spec("H24")
-@pytest.mark.parametrize("topics", [1, 3])
+@pytest.mark.parametrize(("topics", "wake"), [(1, "begins when complete"), (3, "begins early")], indirect=["wake"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parallelism=st.integers(1, 3), history=histories)
 def test_whatever_happens_each_record_is_written_once(
