@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from rayflink.common.configuration import shown_value
 from rayflink.common.job_client import JobClient
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
@@ -16,7 +15,6 @@ from rayflink.shell.sql_session import ShellJob, SqlSession
 from rayflink.table.errors import SqlError
 from rayflink.table.parsing import statements
 from rayflink.table.parsing.statement_parser import parse_statement
-from rayflink.table.table_result import CloseableIterator
 from rayflink.table.types import DataType, DataTypes
 
 from .gateway_errors import GatewayError
@@ -123,11 +121,7 @@ class GatewayStatements:
             job_id = outcome.job.job_id
             columns = [("job id", DataTypes.STRING())]
             return _listing(columns, [Row(job_id)], outcome.job.client)
-        return _of(outcome, self._shown_options(outcome) if _shows_options(text) else None)
-
-    def _shown_options(self, outcome: Outcome) -> list[Row]:
-        """Return the rows of SET, with secrets masked."""
-        return [Row(key, shown_value(key, value)) for key, value in outcome.result.collect()]
+        return _of(outcome)
 
     # statement sets that arrive piece by piece
 
@@ -170,21 +164,11 @@ def _job_row(job: ShellJob) -> Row:
     return Row(job.job_id, job.name, job.state, begin)
 
 
-def _shows_options(text: str) -> bool:
-    statement = parse_statement(text)
-    return isinstance(statement, statements.SetOption) and statement.key is None
-
-
-def _of(outcome: Outcome, rows: Sequence[Row] | None) -> StatementResult:
-    """Return the result of a statement.
-
-    Args:
-        outcome: of the session.
-        rows: in the place of its own.
-    """
+def _of(outcome: Outcome) -> StatementResult:
+    """Return the result of a statement."""
     result = outcome.result
     schema = result.get_table_schema()
-    drawn = result.collect() if rows is None else CloseableIterator(iter(rows))
+    drawn = result.collect()
     job = drawn.job
     names, types = tuple(schema.get_field_names()), tuple(schema.get_field_data_types())
     return StatementResult(names, types, drawn, job is not None, result.is_message, job, result.zone)

@@ -100,7 +100,7 @@ class TableDefinition:
                 f"  {quote_string(key)} = {quote_string(shown_value(key, value))}"
                 for key, value in self.options.items()
             )
-            text += f" WITH (\n{described}\n)"
+            text += f"\nWITH (\n{described}\n)"
         return text
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+from rayflink.common.configuration import shown_value
 from rayflink.common.errors import assert_never
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
@@ -370,7 +371,8 @@ class StatementRunner:
         config = self._context.config
         if statement.key is None:
             schema = [Attribute("key", DataTypes.STRING()), Attribute("value", DataTypes.STRING())]
-            return TableResult(schema, [Row(key, str(value)) for key, value in sorted(config.to_dict().items())])
+            shown = [Row(key, shown_value(key, value)) for key, value in sorted(config.to_dict().items())]
+            return TableResult(schema, shown)
         config.set_string(statement.key, statement.value or "")
         return done()
 
