@@ -222,7 +222,8 @@ BAD = [
      "ON TRUE"),
     ("SELECT id, x FROM orders FULL JOIN UNNEST(ARRAY[id]) AS u(x) ON TRUE", 43,
      "FULL JOIN is not possible with UNNEST", "write"),
-    ("SELECT * FROM orders, LATERAL TABLE(split(product)) AS u(x)", 37, "no table function SPLIT", "udtf"),
+    ("SELECT * FROM orders, LATERAL TABLE(splits(product)) AS u(x)", 37, "no table function SPLITS", "udtf"),
+    ("SELECT * FROM orders, LATERAL TABLE(split(product)) AS u(x)", 37, "SPLIT is a function of SQL", "full name"),
     ("SELECT * FROM TABLE(TUMBEL(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' HOUR))", 21, "", "TUMBLE"),
 ]  # fmt: skip
 

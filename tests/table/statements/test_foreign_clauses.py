@@ -173,6 +173,11 @@ OF_CATALOGS = (
     "CREATE TABLE parted (k INT) PARTITIONED BY (k) WITH ('connector' = 'print')",
     "ALTER TABLE parted ADD IF NOT EXISTS PARTITION (k = 1)",
     "SHOW PARTITIONS parted PARTITION (k = 1)",
+    "CREATE TEMPORARY MODEL IF NOT EXISTS m INPUT (a INT) OUTPUT (b INT) COMMENT 'c' "
+    "WITH ('provider' = 'python', 'python.model' = 'a.b')",
+    "ALTER MODEL IF EXISTS m SET ('python.form' = 'pandas')",
+    "ALTER MODEL m RESET ('python.form')",
+    "ALTER MODEL IF EXISTS m RENAME TO n",
 )
 
 
