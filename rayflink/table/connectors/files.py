@@ -243,7 +243,7 @@ class FilesSink(TableSink):
     emptied: str | None = None
     is_partitioned: bool = False
     is_append_only: bool = True
-    instead = "write into a table that takes changes, such as files with 'format' = 'debezium-json'"
+    instead = "write into a table that takes changes, such as one of 'print', or files with 'format' = 'debezium-json'"
 
     @property
     def reads_watermarks(self) -> bool:  # type: ignore[override]  # it depends on options
