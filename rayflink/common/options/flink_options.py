@@ -19,7 +19,8 @@ _BATCHES = "calls functions for the batches of a stream"
 _MANAGED = "shares the managed memory of a slot among the tasks that need it"
 _RULES = "chooses steps by the rules of docs/planner-rules.md"
 _NO_DELTA_JOIN = "has no delta joins"
-_NO_MODELS = "has no models and no vector search in SQL"
+_MODELS = "calls asynchronous models by table.exec.async-scalar"
+_NO_VECTORS = "has no vector search in SQL"
 _HASH = "aggregates before the exchange by table.optimizer.agg-phase-strategy"
 
 _Row = tuple[str, ValueType[Any], Any, str, str]
@@ -48,12 +49,12 @@ _OF_PYTHON: tuple[_Row, ...] = (
 _OF_SQL: tuple[_Row, ...] = (
     ("table.exec.async-lookup.key-ordered-enabled", BOOLEAN, False, "Keep the order of the rows of a key.",
      "keeps the order of all rows with the output mode ORDERED"),
-    ("table.exec.async-ml-predict.max-concurrent-operations", INT, 10, "Calls of models at a time.", _NO_MODELS),
-    ("table.exec.async-ml-predict.output-mode", STRING, "ORDERED", "Order of their results.", _NO_MODELS),
-    ("table.exec.async-ml-predict.timeout", DURATION, millis(180_000), "Time for a call of a model.", _NO_MODELS),
-    ("table.exec.async-vector-search.max-concurrent-operations", INT, 10, "Vector searches at a time.", _NO_MODELS),
-    ("table.exec.async-vector-search.output-mode", STRING, "ORDERED", "Order of their results.", _NO_MODELS),
-    ("table.exec.async-vector-search.timeout", DURATION, millis(180_000), "Time for a vector search.", _NO_MODELS),
+    ("table.exec.async-ml-predict.max-concurrent-operations", INT, 10, "Calls of models at a time.", _MODELS),
+    ("table.exec.async-ml-predict.output-mode", STRING, "ORDERED", "Order of their results.", _MODELS),
+    ("table.exec.async-ml-predict.timeout", DURATION, millis(180_000), "Time for a call of a model.", _MODELS),
+    ("table.exec.async-vector-search.max-concurrent-operations", INT, 10, "Vector searches at a time.", _NO_VECTORS),
+    ("table.exec.async-vector-search.output-mode", STRING, "ORDERED", "Order of their results.", _NO_VECTORS),
+    ("table.exec.async-vector-search.timeout", DURATION, millis(180_000), "Time for a vector search.", _NO_VECTORS),
     ("table.exec.async-state.enabled", BOOLEAN, False, "Read state asynchronously.",
      "reads the state of a batch of rows at once"),
     ("table.exec.deduplicate.insert-update-after-sensitive-enabled", BOOLEAN, True,

@@ -25,7 +25,7 @@ AGGREGATES = ("COUNT", "SUM", "SUM0", "MIN", "MAX", "AVG", "STDDEV_POP", "STDDEV
               "PERCENTILE", "JSON_ARRAYAGG", "JSON_OBJECTAGG")  # fmt: skip
 """Aggregate functions, which stand where rows are grouped."""
 _OF_JSON = "there is no type VARIANT: keep strings of JSON, and take what is in them by JSON_VALUE and JSON_QUERY"
-_OF_MODELS = "there are no models: call them in a function of your own"
+_OF_MODELS = "models are called by FROM ML_PREDICT(TABLE t, MODEL m, DESCRIPTOR(a_column)) alone"
 _ABSENT = {
     "PARSE_JSON": _OF_JSON, "TRY_PARSE_JSON": _OF_JSON,
     "BITMAP_": "there is no type BITMAP: count by COUNT(DISTINCT ...), keep values by ARRAY_AGG(DISTINCT ...)",
