@@ -128,8 +128,16 @@ class Cursor:
         return next(self._open_rows(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Fields]:
-        """Return the next rows, waiting for them, `arraysize` where no number is given; fewer at the end."""
-        return list(islice(self._open_rows(), self.arraysize if size is None else size))
+        """Return the next rows, waiting for them, `arraysize` where no number is given; fewer at the end.
+
+        Raises:
+            InterfaceError: the number is negative.
+            DatabaseError: as `fetchone` does.
+        """
+        number = self.arraysize if size is None else size
+        if number < 0:
+            raise InterfaceError(f"found the number of rows {number}, expected 0 or more; fetchall() returns all")
+        return list(islice(self._open_rows(), number))
 
     def fetchall(self) -> list[Fields]:
         """Return all rows that are left; a query that never ends is read with `fetchmany` or a loop instead."""

@@ -30,6 +30,9 @@ _CONNECTIONS = 4
 """Connections that are held open: of fetches, and of what goes on beside them."""
 _MOST_SHOWN = 4000
 """Characters of a gateway's error that are shown."""
+_FAILURES_OF_JOBS = ("JobExecutionError", "JobFailed", "org.apache.flink.runtime.client.JobExecutionException",
+                     "org.apache.flink.runtime.JobException")  # fmt: skip
+"""Classes of errors of gateways, of rayflink and of Flink: a job was started, and failed."""
 Json = Mapping[str, object]
 
 
@@ -47,7 +50,7 @@ class Gateway:
         ca_file: certificates (PEM) that sign that of the gateway; None: those of the system.
 
     Raises:
-        InterfaceError: the URL is none.
+        InterfaceError: the URL is none, or no request can bring the token.
     """
 
     url: str
@@ -58,6 +61,9 @@ class Gateway:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise InterfaceError(f"found the URL {self.url!r}, expected http://HOST:PORT or https://HOST:PORT")
+        if self.token is not None and not self.token.isprintable():
+            problem = "found a token with line ends or other characters that no header has"
+            raise InterfaceError(f"{problem}; of a file, pass Path(...).read_text().strip()")
 
 
 class GatewayClient:
@@ -79,6 +85,8 @@ class GatewayClient:
         self._pool = _pool(gateway)
         self._session = ""
         opened = self.request("POST", "/sessions", {"properties": dict(options)})
+        if "sessionHandle" not in opened:
+            raise self._no_gateway(f"opened no session: {str(opened):.80}")
         self._session = f"/sessions/{opened['sessionHandle']}"
         self._is_closed = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="heartbeat of a SQL gateway's session", daemon=True)
@@ -121,12 +129,15 @@ class GatewayClient:
         try:
             parsed = json.loads(answer.data or b"{}", parse_float=Decimal)
         except ValueError as error:
-            raise InternalError(
-                f"{self._url} answered with status {answer.status} and no JSON; is it a SQL gateway?"
-            ) from error
+            raise self._no_gateway(f"answered with status {answer.status} and no JSON") from error
+        if not isinstance(parsed, dict):
+            raise self._no_gateway(f"answered with status {answer.status} and no object of JSON")
         if answer.status >= 400:
             raise _error_of(answer.status, parsed, self._url)
         return cast("Json", parsed)
+
+    def _no_gateway(self, problem: str) -> InternalError:
+        return InternalError(f"{self._url} {problem}; is it a SQL gateway?")
 
     def next_results(self, path: str) -> tuple[Json, str | None]:
         """Return an answer with results and the path of the next one; None: it is the last."""
@@ -242,7 +253,8 @@ def _error_of(status: int, answer: Json, url: str) -> DatabaseError:
         return OperationalError(f"the SQL gateway at {url} refuses the request: {message}; {remedy}")
     if status == 404:
         return OperationalError(f"the SQL gateway at {url} does not know the session or statement: {message}")
-    return ProgrammingError(message)
+    is_failure_of_job = any(f"Caused by: {name}" in line for line in lines for name in _FAILURES_OF_JOBS)
+    return OperationalError(message) if is_failure_of_job else ProgrammingError(message)
 
 
 def _last_cause(trace: str) -> str:

@@ -39,8 +39,10 @@ def with_parameters(statement: str, parameters: Sequence[object]) -> str:
 
     Raises:
         ProgrammingError: there are more or fewer values than question marks.
-        InterfaceError: a value has no form in SQL.
+        InterfaceError: the statement is no string, or a value has no form in SQL.
     """
+    if not isinstance(statement, str):
+        raise InterfaceError(f"found a statement of type {type(statement).__name__}, expected a string")
     if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Sequence):
         raise InterfaceError(
             f"found parameters of type {type(parameters).__name__}, expected a list or tuple; "
@@ -51,7 +53,9 @@ def with_parameters(statement: str, parameters: Sequence[object]) -> str:
         raise ProgrammingError(f"found {len(marks)} question marks and {len(parameters)} values; give one for each")
     pieces, end = [], 0
     for mark, value in zip(marks, parameters, strict=True):
-        pieces += [statement[end:mark], literal(value)]
+        written = literal(value)
+        is_comment = written.startswith("-") and statement[:mark].endswith("-")  # "5 -?" with -1
+        pieces += [statement[end:mark], f" {written}" if is_comment else written]
         end = mark + 1
     return "".join([*pieces, statement[end:]])
 
@@ -73,14 +77,19 @@ def literal(value: object) -> str:
     for kinds, write in _FORMS:
         if isinstance(value, kinds):
             return cast("Callable[[object], str]", write)(value)
-    if hasattr(value, "item"):  # a scalar of NumPy
-        return literal(value.item())
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a scalar of NumPy
+        plain = value.item()
+        if isinstance(plain, int) and not isinstance(plain, bool) and "64[" in str(getattr(value, "dtype", "")):
+            remedy = "convert it with .astype('datetime64[us]') or .astype('timedelta64[us]')"
+            raise InterfaceError(f"found {value!r}, a time that is no datetime or timedelta of Python; {remedy}")
+        if type(plain) is not type(value):
+            return literal(plain)
     raise InterfaceError(f"found a parameter of type {type(value).__name__}, which has no form in SQL: {value!r:.80}")
 
 
 def _integer(value: int) -> str:
     if _LEAST <= value <= _MOST:
-        return str(value)
+        return f"{value:d}"
     digits = _decimal(Decimal(value))
     return f"CAST('{digits}' AS DECIMAL({len(digits.lstrip('-'))}, 0))"
 
@@ -107,6 +116,8 @@ def _string(value: str) -> str:
 
 
 def _timestamp(value: dt.datetime) -> str:
+    if value != value:  # NaT of pandas
+        return "NULL"
     if value.tzinfo is None:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     since = value - _EPOCH

@@ -175,7 +175,7 @@ class GatewaySession:
             try:
                 with self._running:
                     result = self._statements.run(operation.text, operation.options, operation.follow_job)
-            except Exception as error:  # whatever a statement raises is its answer; the session goes on
+            except BaseException as error:  # whatever it raises, also SystemExit, is its answer; the session goes on
                 log.info("statement failed", extra={"operation": operation.handle}, exc_info=error)
                 operation.fail(error)
                 continue

@@ -181,7 +181,7 @@ class Operation:
                 close()
         except JobExecutionError as error:  # cancelled, or failed
             failure = error
-        except Exception as error:  # whatever a job raises is what its client is to read
+        except BaseException as error:  # whatever a job raises, also KeyboardInterrupt, is what its client is to read
             log.warning("rows of a query ended early", extra={"operation": self.handle}, exc_info=error)
             failure = error
         self._pages.complete(failure)

@@ -23,6 +23,8 @@ __all__ = ["RestEndpoints"]
 
 VERSIONS = ("V1", "V2", "V3", "V4")
 _HANDLE = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_MOST_DIGITS = 18
+"""Digits of the token of an answer."""
 _VERSION = re.compile(r"/(v[1-4])/")
 Endpoint = Callable[[JsonRequest], Answer]
 OpenSession = Callable[[str, dict[str, str]], GatewaySession]
@@ -133,8 +135,8 @@ class RestEndpoints:
 
     def _fetch(self, request: JsonRequest) -> Answer:
         text, form = request.parameters["token"], request.query.get("rowFormat", RowForm.JSON.value)
-        if not text.isascii() or not text.isdigit():
-            raise Refusal(400, f"Cannot resolve path parameter (token) from value {text!r}; send a number")
+        if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+            raise Refusal(400, f"Cannot resolve path parameter (token) from value {text:.40}; send a number")
         if form not in RowForm.__members__:
             problem = f"Cannot resolve query parameter (rowFormat) from value {form!r}"
             raise Refusal(400, f"{problem}; send JSON or PLAIN_TEXT")
@@ -172,13 +174,13 @@ def _reported(endpoint: Endpoint) -> Endpoint:
             return endpoint(request)
         except Refusal:
             raise
-        except Exception as error:  # a statement may have raised anything, which is for its client to read
+        except BaseException as error:  # a statement may have raised anything, which is for its client to read
             raise Refusal(500, "Internal server error.", _trace(error)) from error
 
     return respond
 
 
-def _trace(error: Exception) -> str:
+def _trace(error: BaseException) -> str:
     """Return an error as Flink's stack traces show one: its SQL client prints what stands behind "Caused by"."""
     cause = f"{type(error).__name__}: {error}" if isinstance(error, RayflinkError) else described(error)
     frame = "\tat rayflink.gateway"

@@ -134,12 +134,12 @@ class ResultPages:
     def _next(self, writer: RowWriter, most_bytes: int) -> Page:
         rows: list[bytes] = []
         size = 0
-        self._previous = []
-        while self._rows and (not rows or size < most_bytes):
-            row = self._rows.popleft()
-            self._previous.append(row)
+        for row in self._rows:
+            if rows and size >= most_bytes:
+                break
             rows.append(writer.write(row))
             size += len(rows[-1])
+        self._previous = [self._rows.popleft() for _ in rows]  # all are there still where one cannot be written
         self._token += 1
         self._changed.notify_all()
         return Page(tuple(rows), self._token)

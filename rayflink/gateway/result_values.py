@@ -6,7 +6,7 @@ import base64
 import datetime
 import math
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from enum import Enum
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -23,6 +23,8 @@ from rayflink.user_types import UserValue
 __all__ = ["RowForm", "RowWriter"]
 
 Value = Callable[[UserValue], object]
+_DIGITS = Context(prec=38)
+"""Digits of a DECIMAL, at most: the context of the thread rounds to 28."""
 _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
@@ -126,7 +128,7 @@ def _row(names: Sequence[str], converters: Sequence[Value]) -> Value:
 
 def _decimal(value: Decimal) -> object:
     """Return the number without zeros at its end, as Flink's does."""
-    return value.normalize()
+    return value.normalize(_DIGITS)
 
 
 def _double(value: float) -> object:

@@ -115,7 +115,7 @@ class JsonApplication:
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > most:
-                        remedy = "send less, or raise the bound of the server"
+                        remedy = "send less, or raise sql-gateway.request.max-size"
                         raise Refusal(413, f"the body has more than {most} bytes; {remedy}")
                     chunks.append(chunk)
         except TimeoutError as error:

@@ -11,7 +11,8 @@ import pytest
 from rayflink import dbapi
 
 VALUES = [
-    1, True, 1 << 63, 1.5, Decimal("1.50"), "it's ?", b"\x00\xff", dt.date(2024, 1, 31), dt.time(1, 2, 3),
+    1, True, 1 << 63, 1.5, Decimal("1.50"),
+    Decimal("-12345678901234567890123456789012345678"), "it's ?", b"\x00\xff", dt.date(2024, 1, 31), dt.time(1, 2, 3),
     dt.datetime(2024, 1, 1, 1, 2, 3, 456789), dt.datetime(2024, 1, 1, 1, 2, 3, tzinfo=dt.timezone.utc),
     dt.timedelta(days=1, milliseconds=5), dt.timedelta(hours=-3), [1, 2], {"a": 1},
 ]  # fmt: skip
@@ -108,7 +109,7 @@ def test_a_wrong_statement_is_refused(shared, statement, error):
 
 
 def test_a_job_that_fails_is_told(shared):
-    with pytest.raises(dbapi.DatabaseError, match="(?i)division by zero|/ by zero"):
+    with pytest.raises(dbapi.OperationalError, match="(?i)division by zero|/ by zero"):
         shared.execute("SELECT 1 / (n - 1) FROM (VALUES (1)) AS t (n)").fetchall()
 
 
@@ -117,6 +118,8 @@ def test_what_is_closed_is_refused(connect):
     cursor = connection.cursor()
     with pytest.raises(dbapi.ProgrammingError, match="no statement was run"):
         cursor.fetchone()
+    with pytest.raises(dbapi.InterfaceError, match="number of rows -1, expected 0 or more"):
+        cursor.fetchmany(-1)
     cursor.close()
     with pytest.raises(dbapi.InterfaceError, match="the cursor is closed"):
         cursor.execute("SELECT 1")
@@ -151,11 +154,13 @@ def test_options_and_databases_are_of_the_session(connect):
     [
         ({"mode": "fast"}, "expected 'batch' or 'streaming'"),
         ({"gateway": "localhost:8083"}, "expected http://HOST:PORT"),
+        ({"gateway": "http://localhost:8083", "token": "secret\n"}, r"line ends .*read_text\(\).strip\(\)"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, problem):
+    token = arguments.pop("token", None)
     with pytest.raises(dbapi.InterfaceError, match=problem):
-        dbapi.connect(**arguments)
+        dbapi.connect(**arguments if token is None else {"gateway": dbapi.Gateway(arguments["gateway"], token)})
 
 
 def test_a_gateway_that_is_not_there_is_told(unused_port):

@@ -7,6 +7,7 @@ import uuid
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rayflink.common.types import Row
@@ -29,7 +30,9 @@ LITERALS = [
     (dt.timedelta(days=1234), "INTERVAL '1234 00:00:00.000000' DAY(4) TO SECOND(6)"),
     (uuid.UUID(int=1), "'00000000-0000-0000-0000-000000000001'"), (Row(1, "a"), "ROW(1, 'a')"),
     ([1, None], "ARRAY[1, NULL]"), ((1,), "ARRAY[1]"), ({"a": [1]}, "MAP['a', ARRAY[1]]"), (np.int64(7), "7"),
-    (np.float32(0.5), "0.5E0"), (np.bool_(True), "TRUE"), (np.str_("x"), "'x'"),
+    (pd.NaT, "NULL"),
+    (np.datetime64("2024-01-01"), "DATE '2024-01-01'"), (np.float32(0.5), "0.5E0"), (np.bool_(True), "TRUE"),
+    (np.str_("x"), "'x'"),
 ]  # fmt: skip
 
 
@@ -46,6 +49,10 @@ def test_values_have_a_form_in_sql(value, written):
         (Decimal("NaN"), "a DECIMAL has no such value"),
         (10**38, "more than 38 digits"),
         (dt.time(1, tzinfo=UTC), "with a time zone"),
+        (np.datetime64("2024-01-01T00:00:00.000000001"), r"astype\('datetime64\[us\]'\)"),
+        (np.timedelta64(5, "ns"), r"astype\('datetime64\[us\]'\)"),
+        (np.longdouble(1.5), "type longdouble|type float128"),
+        (np.array([1, 2]), "type ndarray"),
     ],
 )
 def test_a_value_without_a_form_is_refused(value, problem):
@@ -74,3 +81,14 @@ def test_there_is_one_value_for_each_mark(values):
 def test_parameters_are_a_sequence(values):
     with pytest.raises(InterfaceError, match="expected a list or tuple"):
         with_parameters("SELECT ?", values)
+
+
+def test_a_minus_before_a_negative_number_begins_no_comment():
+    assert with_parameters("SELECT 5 -?, 5-?, -1?", [-1, 1, -2]) == "SELECT 5 - -1, 5-1, -1-2"
+    assert with_parameters("SELECT 5 -?", [dt.timedelta(seconds=-1)]).startswith("SELECT 5 -INTERVAL -'")
+
+
+@pytest.mark.parametrize("statement", [None, b"SELECT 1", 7])
+def test_a_statement_is_a_string(statement):
+    with pytest.raises(InterfaceError, match="found a statement of type .*, expected a string"):
+        with_parameters(statement, [])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rayflink.common.types import Row, RowKind
 from rayflink.gateway.gateway_errors import GatewayError
 from rayflink.gateway.logical_types import type_document
+from rayflink.gateway.operation import Operation, StatementResult
 from rayflink.gateway.result_pages import ResultPages
 from rayflink.gateway.result_values import RowForm, RowWriter
 from rayflink.table.types import DataTypes
@@ -48,6 +49,20 @@ def test_another_token_than_the_next_is_refused():
         pages.page(7, WRITER, 100, 0)
 
 
+def test_a_row_that_cannot_be_written_loses_no_row_before_it():
+    pages = ResultPages.of([Row(1), Row("\ud800"), Row(3)])
+    for _ in range(2):
+        with pytest.raises(UnicodeEncodeError):
+            pages.page(0, WRITER, 10**6, 0)
+    assert numbers(pages.page(0, WRITER, 1, 0)) == [1]
+
+
+def test_numbers_keep_all_their_digits():
+    value = Decimal("1234567890123456789012345678.0123456789")
+    row = RowWriter([DataTypes.DECIMAL(38, 10)], RowForm.JSON, "UTC").write(Row(value))
+    assert row == b'{"kind":"INSERT","fields":[%s]}' % str(value).encode()
+
+
 def test_who_puts_rows_waits_for_room_and_ends_when_the_result_is_closed():
     pages, refused = ResultPages(2), threading.Event()
 
@@ -74,6 +89,20 @@ def test_a_failure_comes_behind_the_rows_and_again_when_asked_again():
     for _ in range(2):
         with pytest.raises(ValueError, match="the job failed"):
             pages.page(1, WRITER, 10**6, 0)
+
+
+def test_an_interrupt_that_a_function_raises_ends_the_rows():
+    def rows():
+        yield Row(1)
+        raise KeyboardInterrupt
+
+    operation = Operation("SELECT f(a) FROM t", {}, 5)
+    operation.begin()
+    operation.finish(StatementResult(("a",), (DataTypes.INT(),), rows(), is_query=True))
+    _, pages = operation.ready(10)
+    assert numbers(pages.page(0, WRITER, 1, 10)) == [1]
+    with pytest.raises(KeyboardInterrupt):
+        pages.page(1, WRITER, 1, 10)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_requests_are_answered_refused_and_counted(start: Start) -> None:
     assert post(f"{url}/nothing") == (404, ["Not found: /nothing"])
     assert post(f"{url}/echo/a", b"[1]")[0] == 400
     assert post(f"{url}/echo/a", b" " * 101) == (
-        413, ["the body has more than 100 bytes; send less, or raise the bound of the server"],
+        413, ["the body has more than 100 bytes; send less, or raise sql-gateway.request.max-size"],
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -206,7 +207,9 @@ class ExpressionBinder:
         if isinstance(inner, Literal) and inner.value is not None and inner.type.is_numeric:
             if inner.type.root is Root.BIGINT and inner.value == 2**31:
                 return Literal(DataTypes.INT(False), -(2**31), place=place_of(tree))
-            return Literal(inner.type, -inner.value, place=place_of(tree))
+            is_decimal = isinstance(inner.value, Decimal) and inner.value != 0
+            negative = inner.value.copy_negate() if is_decimal else -inner.value  # "-" rounds to 28 digits
+            return Literal(inner.type, negative, place=place_of(tree))
         return call("negate", [inner], place_of(tree))
 
     def _not(self, tree: Tree) -> Expr:
