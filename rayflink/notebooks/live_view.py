@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
-from collections.abc import Callable
-from typing import Protocol
 
 from rayflink.common.errors import JobCancelled, RayflinkError
 from rayflink.common.types import Row
@@ -16,19 +13,14 @@ from rayflink.table.plan.logical import Attribute
 from rayflink.table.table import Table
 from rayflink.table.table_result import Printing, TableResult, printed
 
+from .canvases import canvas
+
 __all__ = ["LiveView", "live"]
 
 EVERY_S = 0.25
 """Seconds between two drawings."""
 MOST_ROWS = 10_000
 """Rows that are held; the oldest are forgotten first."""
-
-
-class _Screen(Protocol):
-    """The place where a view is drawn."""
-
-    def draw(self, html: str, text: str, is_last: bool) -> None:
-        """Draw in the place of what was drawn before."""
 
 
 class LiveView:
@@ -47,7 +39,7 @@ class LiveView:
         self._changes, self._begin = 0, time.monotonic()
         self._ended = threading.Event()
         self._error: RayflinkError | None = None
-        self._screen = _screen(self.stop)
+        self._canvas = canvas("End query", self.stop)
         self._reader = threading.Thread(target=self._read, name="live table of a notebook", daemon=True)
         self._painter = threading.Thread(target=self._paint, name="drawing of a live table", daemon=True)
         self._draw(False)  # here, so that it is in the output of the cell that runs now
@@ -117,7 +109,7 @@ class LiveView:
         rows, note = self.rows()[-self._limit :], self._state()
         html = html_rows(self._schema, rows, self._zone) + html_note(note)
         lines = [*printed(self._schema, rows, False, Printing(self._zone)), note]
-        self._screen.draw(html, "\n".join(lines), is_last)
+        self._canvas.draw(html, "\n".join(lines), is_last)
 
     def _state(self) -> str:
         rows, seconds = len(self._slots), time.monotonic() - self._begin
@@ -145,63 +137,3 @@ def live(table: Table, rows: int = 20, block: bool = False) -> LiveView:
     if block:
         view.wait()
     return view
-
-
-def _screen(stop: Callable[[], None]) -> _Screen:
-    """Return the place to draw on that there is: a widget, an output of a notebook, or a terminal."""
-    if importlib.util.find_spec("IPython") is None:
-        return _Terminal()
-    from IPython import get_ipython
-
-    shell = get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
-        return _Terminal()
-    return _Output() if importlib.util.find_spec("ipywidgets") is None else _Widget(stop)
-
-
-class _Terminal:
-    """Prints the last state alone, as a terminal has no place to draw on."""
-
-    def draw(self, html: str, text: str, is_last: bool) -> None:
-        if is_last:
-            print(text)
-
-
-class _Output:
-    """An output of a cell, in HTML and as text, which is replaced."""
-
-    def __init__(self) -> None:
-        from IPython.display import DisplayHandle
-
-        self._handle = DisplayHandle()  # type: ignore[no-untyped-call]
-        self._is_shown = False
-
-    def draw(self, html: str, text: str, is_last: bool) -> None:
-        content = {"text/html": html, "text/plain": text}
-        if self._is_shown:
-            self._handle.update(content, raw=True)  # type: ignore[no-untyped-call]
-        else:
-            self._handle.display(content, raw=True)  # type: ignore[no-untyped-call]
-            self._is_shown = True
-
-
-class _Widget:
-    """An output of a cell below a button that ends the query.
-
-    Args:
-        stop: is called in a thread of its own when the button is pressed.
-    """
-
-    def __init__(self, stop: Callable[[], None]) -> None:
-        import ipywidgets  # type: ignore[import-untyped]
-        from IPython.display import display
-
-        self._button = ipywidgets.Button(description="End query", tooltip="End the query; its rows stay")
-        self._button.on_click(lambda _: threading.Thread(target=stop, daemon=True).start())
-        display(self._button)  # type: ignore[no-untyped-call]
-        self._output = _Output()
-
-    def draw(self, html: str, text: str, is_last: bool) -> None:
-        if is_last:
-            self._button.disabled, self._button.description = True, "Ended"
-        self._output.draw(html, text, is_last)

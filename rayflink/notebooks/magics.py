@@ -12,6 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from rayflink.common.errors import RayflinkError
 from rayflink.table import Table, TableResult
 
+from .job_view import follow
 from .live_view import live
 from .notebook_session import NotebookSession
 
@@ -42,7 +43,7 @@ def _options() -> _Options:
     add("name", nargs="?", help="variable that gets the last result: a Table, or what --pandas makes of it")
     add("--pandas", action="store_true", help="run the last query to its end; the result is a DataFrame")
     add("--live", action="store_true", help="show the rows of the last query while it runs")
-    add("--wait", action="store_true", help="wait until the job of an INSERT has ended")
+    add("--wait", action="store_true", help="wait until the job of an INSERT has ended; without it, the cell ends")
     add("--env", help="variable with the TableEnvironment; without it t_env, or one of the session's own")
     return options
 
@@ -84,6 +85,5 @@ class SqlMagics(Magics):
             if is_live:
                 return live(outcome)
             return outcome.to_pandas() if as_pandas else outcome
-        if outcome.get_job_client() is not None and waits:
-            outcome.wait()
-        return outcome
+        job = outcome.get_job_client()
+        return outcome if job is None else follow(job, block=waits)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rayflink.common.errors import JobFailed
-from rayflink.notebooks import live
+from rayflink.common.errors import JobCancelled, JobFailed
+from rayflink.notebooks import follow, live
 from rayflink.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 
 ENDLESS = "CREATE TEMPORARY TABLE endless (n INT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000')"
@@ -105,3 +105,22 @@ def test_a_stream_table_shows_itself():
     t_env = StreamTableEnvironment.create(environment_settings=EnvironmentSettings.in_streaming_mode())
     t_env.get_config().set("execution.target", "local")
     assert "<p>2 rows</p>" in t_env.from_elements([(1,), (2,)], ["n"])._repr_html_()
+
+
+def test_the_progress_of_a_job_is_followed_to_its_end(t_env, capsys):
+    t_env.execute_sql("CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole')")
+    job = t_env.execute_sql("INSERT INTO nowhere SELECT n FROM (VALUES (1), (2)) AS t (n)").get_job_client()
+    view = follow(job, block=True)
+    assert repr(view) == f"JobView({job.get_job_id()}, ended)"
+    printed = capsys.readouterr().out
+    assert "FINISHED" in printed and "nowhere" in printed
+
+
+def test_a_job_is_cancelled_by_its_view(t_env):
+    t_env.execute_sql(ENDLESS)
+    t_env.execute_sql("CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole')")
+    view = follow(t_env.execute_sql("INSERT INTO nowhere SELECT n FROM endless").get_job_client())
+    assert view.is_running
+    view.cancel()
+    with pytest.raises(JobCancelled):
+        view.wait()
