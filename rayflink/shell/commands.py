@@ -97,10 +97,19 @@ def is_complete(text: str) -> bool:
 def statements_in(text: str) -> list[str]:
     """Return the statements of a text, each with the comments before it and without its semicolon.
 
+    Each stands at its line and column of the text, for errors: blanks fill what is before it.
+
+    >>> statements_in("SELECT 1;\\nSHOW TABLES; SELECT 2")
+    ['SELECT 1', '         \\nSHOW TABLES', '\\n             SELECT 2']
+
     Raises:
         SqlError: a quote or comment is not closed.
     """
-    return [part.text for part in script_parts(text)]
+    return [f"{_blanks(text[: part.offset])}{part.text}" for part in script_parts(text)]
+
+
+def _blanks(before: str) -> str:
+    return "\n" * before.count("\n") + " " * (len(before) - before.rfind("\n") - 1)
 
 
 def _is_open(text: str) -> bool:

@@ -78,7 +78,7 @@ class Shell:
                 self._say("Query canceled")
                 return False
             except RayflinkError as error:
-                self._show_error(error, origin)
+                self._show_error(error, origin and f"{origin}{_line_of(statement, error)}")
                 return False
             if self._is_ended:
                 break
@@ -219,3 +219,10 @@ class Shell:
             head, _, rest = text.partition("\n")
             text = f"{_RED}{head}{_PLAIN}\n{rest}" if rest else f"{_RED}{head}{_PLAIN}"
         print(text, file=self._errors, flush=True)
+
+
+def _line_of(statement: str, error: RayflinkError) -> str:
+    """Return the line of a statement that stands at its place in a file; "" where the error has a line of its own."""
+    has_place = isinstance(error, SqlError) and error.place is not None
+    first = statement[: len(statement) - len(statement.lstrip())]
+    return "" if has_place else f", statement at line {first.count(chr(10)) + 1}"

@@ -150,9 +150,11 @@ def test_jobs_are_started_listed_and_stopped(tmp_path: Path):
 
 def test_a_file_is_sourced_and_its_error_named(tmp_path: Path):
     file = tmp_path / "a.sql"
-    file.write_text("CREATE VIEW v AS SELECT 1 AS one; SHOW VIEWS; SHOW NOTHING;")
+    file.write_text("CREATE VIEW v AS SELECT 1 AS one;\nSHOW VIEWS; -- of all\nSELECT 1; SELECT\n  missing FROM v;")
     shown = Terminal().run(f"SOURCE '{file}'")
-    assert "|         v |" in shown and f"[ERROR] {file}: " in shown
+    assert "|         v |" in shown and f"[ERROR] {file}: line 4, column 3: there is no column 'missing'" in shown
+    file.write_text("SHOW VIEWS;\n\nEXECUTE PLAN '/no/such.json';")
+    assert f"[ERROR] {file}, statement at line 3: " in Terminal().run(f"SOURCE '{file}'")
     assert "cannot read" in Terminal().run("SOURCE '/no/such.sql'")
 
 
