@@ -23,7 +23,7 @@ from ..plan.logical import Relation
 from ..plan.op_columns import FromChangelog, ToChangelog
 from ..plan.process_tables import ProcessTable, TableArgument
 from ..plan.temporal_joins import TemporalJoin
-from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ..plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 
 NODE_TYPES: dict[str, tuple[int, type[Relation]]] = {
     "scan": (1, logical.Scan),
@@ -55,6 +55,7 @@ NODE_TYPES: dict[str, tuple[int, type[Relation]]] = {
     "from-changelog": (1, FromChangelog),
     "changelog-normalize": (1, ChangelogNormalize),
     "sink-upsert-materializer": (1, UpsertMaterialize),
+    "number-copies": (1, NumberCopies),
     "sink": (1, logical.Sink),
 }
 """Type of a node without its version -> the version that is written, and the class."""

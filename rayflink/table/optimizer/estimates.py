@@ -38,7 +38,7 @@ from ..plan.plan_nodes import node_of
 from ..plan.process_tables import ProcessTable
 from ..plan.ranks import Rank
 from ..plan.typed import Column, Expr
-from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ..plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 from ..types import INTEGERS, DataType
 from .conditions import parts_of
 from .join_keys import Pair, equalities
@@ -156,6 +156,9 @@ class Estimates:
                 return self._as_below(node)
             case ChangelogNormalize() | UpsertMaterialize():
                 return self._as_below(node)
+            case NumberCopies():
+                below = self._as_below(node)
+                return replace(below, columns=(*below.columns, NOTHING))
             case _:
                 assert_never(node)
 

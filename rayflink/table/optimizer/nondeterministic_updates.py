@@ -1,6 +1,7 @@
 """Lets a row which is taken back have the values with which it came, or refuses the query.
 
-What a lookup join finds is stored by the key of its input's rows, where they change and have a key.
+What a lookup join finds is stored by the key of its input's rows, where they change. Where they have no key, equal rows
+are numbered first, and all columns are their key.
 
 A function such as UUID() or NOW() gives another value when a row is deleted or replaced than when it came. A step that
 finds the earlier row by such a value does not find it, and the result keeps rows that are gone.
@@ -16,14 +17,16 @@ from dataclasses import replace
 from ..errors import SqlError
 from ..plan.changelog import Change, changes_of
 from ..plan.groups import GroupAggregate
-from ..plan.logical import Filter, Project, Relation, Sink, Sort, WatermarkAssigner
+from ..plan.logical import Attribute, Filter, Project, Relation, Sink, Sort, WatermarkAssigner
 from ..plan.lookup_joins import LookupJoin
 from ..plan.op_columns import ToChangelog
 from ..plan.typed import Call, Expr
 from ..plan.upsert_keys import has_upsert_key, upsert_key
-from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
-from .rules.push_projection_into_scan import columns_of, used_by
+from ..plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
+from ..types import DataTypes
+from .rules.push_projection_into_scan import columns_of, moved, used_by
 
+_COPY = "$copy"
 _REMEDY = (
     "compute it before rows change, or where they no longer do; use a function that always gives the same result; or "
     "set 'table.optimizer.non-deterministic-update.strategy' = 'IGNORE'"
@@ -31,14 +34,29 @@ _REMEDY = (
 
 
 def resolve_lookups(plans: Iterable[Relation]) -> list[Relation]:
-    """Return plans whose lookup joins store what they found, where their input's rows change and have a key."""
+    """Return plans whose lookup joins store what they found, where their input's rows change."""
     return [plan.mapped(_resolved) for plan in plans]
 
 
 def _resolved(relation: Relation) -> Relation:
     if not isinstance(relation, LookupJoin) or not changes_of(relation.input) & (Change.UPDATE | Change.DELETE):
         return relation
-    return replace(relation, resolved_by=upsert_key(relation.input))
+    key = upsert_key(relation.input)
+    return _by_all_columns(relation) if key is None else replace(relation, resolved_by=key)
+
+
+def _by_all_columns(join: LookupJoin) -> Relation:
+    """Return a join whose input's rows, which have no key, are found by all columns and their numbers among equals."""
+    width, number = join.width, Attribute(_COPY, DataTypes.BIGINT(False))
+    numbered = NumberCopies((*join.input.schema, number), join.input, place=join.place)
+    places = {index: index + (index >= width) for index in range(len(join.schema))}
+    condition = None if join.condition is None else moved(join.condition, places)
+    schema = (*join.schema[:width], number, *join.schema[width:])
+    resolved = replace(
+        join, schema=schema, input=numbered, condition=condition, resolved_by=tuple(range(len(numbered.schema)))
+    )
+    exprs = tuple(resolved.column(index) for index in range(len(schema)) if index != width)
+    return Project(join.schema, resolved, exprs, place=join.place)
 
 
 def ensure_deterministic_updates(plans: Iterable[Relation]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rayflink.common.options.registry import NonDeterministicUpdates
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
@@ -70,25 +69,12 @@ def _is_append_only(translation: Translation, plan: LookupJoin) -> bool:
     """Return whether rows of the input stay; check what is asked for where they do not.
 
     Raises:
-        SqlError: a lookup at another time could find other rows, or changes of a row would lose their order.
+        SqlError: changes of a row would lose their order.
     """
     if not translation.changes(plan.input) & (Change.UPDATE | Change.DELETE):
         return True
-    table = ".".join(plan.table.known_path)
-    is_resolved = plan.resolved_by is not None
-    if not is_resolved and translation.settings.nondeterministic_updates is NonDeterministicUpdates.TRY_RESOLVE:
-        problem = (
-            f"the lookup join with {table} has an input whose rows change and have no key by which what they found "
-            "could be stored: what a row finds when it is deleted or replaced may differ, so the result could keep "
-            "rows that are gone"
-        )
-        remedy = (
-            "join rows that only come, for example before they are aggregated; keep the columns of the table in a "
-            "versioned table; or set 'table.optimizer.non-deterministic-update.strategy' = 'IGNORE' where rows of "
-            f"{table} do not change"
-        )
-        raise SqlError(problem, remedy, "", plan.place)
     if plan.hint.is_shuffled:
+        table = ".".join(plan.table.known_path)
         problem = f"the hint LOOKUP of {table} has 'shuffle' = 'true', and the rows of the input change"
         raise SqlError(problem, "leave it out: changes of a row would lose their order", "", plan.place)
     return False

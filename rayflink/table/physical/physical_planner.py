@@ -41,7 +41,7 @@ from ..plan.process_tables import ProcessTable
 from ..plan.ranks import Deduplicate, Rank, WindowRank
 from ..plan.temporal_joins import TemporalJoin
 from ..plan.typed import Session
-from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ..plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 from .operator_pins import Span, steps_by_relation
 from .physical_first_rows import translate_first_rows
 from .physical_groups import translate_group_aggregate, translate_stream_groups
@@ -61,7 +61,7 @@ from .physical_rows import (
 from .physical_sinks import write_table
 from .physical_sources import translate_scan, translate_values, translate_watermarks
 from .physical_temporal_joins import translate_temporal_join
-from .physical_upserts import translate_last_rows, translate_materialize, translate_normalize
+from .physical_upserts import translate_last_rows, translate_upserts
 from .physical_windows import translate_window_aggregate, translate_window_table
 from .planner_settings import PlannerSettings
 from .translation import Translation
@@ -151,10 +151,8 @@ def translate(translation: Translation, plan: Relation) -> StreamBuilder:
             return translate_last_rows(translation, node)
         case GroupAggregate() | Deduplicate():
             return translate_first_rows(translation, node)
-        case ChangelogNormalize():
-            return translate_normalize(translation, node)
-        case UpsertMaterialize():
-            return translate_materialize(translation, node)
+        case ChangelogNormalize() | UpsertMaterialize() | NumberCopies():
+            return translate_upserts(translation, node)
         case MatchRecognize():
             return translate_match(translation, node)
         case ProcessTable():

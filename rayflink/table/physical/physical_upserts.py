@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rayflink.common.errors import assert_never
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
@@ -13,9 +14,10 @@ from ..errors import SqlError
 from ..plan.lineage import all_of, lineage, rows_of
 from ..plan.logical import Relation
 from ..plan.ranks import Deduplicate
-from ..plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ..plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 from ..runtime.upserts.compact_operator import CompactOperator, StampOperator
 from ..runtime.upserts.compacted_rows import CompactSpec
+from ..runtime.upserts.copy_numbers import CopyNumberOperator, CopySpec
 from ..runtime.upserts.last_row_operators import LastRowOperator, MiniBatchLastRowOperator
 from ..runtime.upserts.last_rows import LastRowSpec
 from ..runtime.upserts.materialize_operator import MaterializeOperator
@@ -29,7 +31,26 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def translate_normalize(translation: Translation, plan: ChangelogNormalize) -> StreamBuilder:
+def translate_upserts(
+    translation: Translation, plan: ChangelogNormalize | UpsertMaterialize | NumberCopies
+) -> StreamBuilder:
+    """Add the step that makes a changelog of rows by their keys.
+
+    Raises:
+        SqlError: rows cannot be compared.
+    """
+    match plan:
+        case ChangelogNormalize():
+            return _translate_normalize(translation, plan)
+        case UpsertMaterialize():
+            return _translate_materialize(translation, plan)
+        case NumberCopies():
+            return _translate_copies(translation, plan)
+        case _:
+            assert_never(plan)
+
+
+def _translate_normalize(translation: Translation, plan: ChangelogNormalize) -> StreamBuilder:
     """Remember the last row of each key, and emit what changes it."""
     identity = f"last of {rows_of(plan.input, plan.key)}"
     spec = LastRowSpec(_types(plan.input), plan.key, translation.ttl_ms(plan), translation.wants_before(plan), identity)
@@ -48,7 +69,28 @@ def translate_last_rows(translation: Translation, plan: Deduplicate) -> StreamBu
     return _add_last_rows(translation, plan, below, spec)
 
 
-def translate_materialize(translation: Translation, plan: UpsertMaterialize) -> StreamBuilder:
+def _translate_copies(translation: Translation, plan: NumberCopies) -> StreamBuilder:
+    """Number equal rows of a changelog.
+
+    Raises:
+        SqlError: rows cannot be compared.
+    """
+    below, ttl_ms = plan.input, translation.ttl_ms(plan)
+    for column in below.schema:
+        if column.type.items or column.type.root is Root.ROW:
+            problem = "rows change and have no key, so that what a lookup join finds is stored by all their columns, "
+            problem += f"and {column.name!r} is of type {column.type}, which cannot be compared"
+            remedy = "CAST it to STRING; select a part of it; or let the rows have a key"
+            raise SqlError(problem, remedy, "", plan.place)
+    identity = f"numbers of {rows_of(below)}"
+    factory = Factory(CopyNumberOperator, CopySpec(_types(below), ttl_ms, identity), arrow_schema(plan.schema))
+    step = add_keyed_operator(
+        hash_partition(translation.stream(below), below.names), "NumberCopies", factory, below.names, identity
+    )
+    return step.set_description(line_with_ttl(plan.explain_line(), ttl_ms))
+
+
+def _translate_materialize(translation: Translation, plan: UpsertMaterialize) -> StreamBuilder:
     """Store the rows of each key of a table, and emit the last one; or one when the watermark has passed its changes.
 
     Raises:
@@ -95,4 +137,4 @@ def _add_last_rows(translation: Translation, plan: Relation, below: Relation, sp
     return step.set_description(line_with_ttl(plan.explain_line(), spec.ttl_ms))
 
 
-__all__ = ["translate_last_rows", "translate_materialize", "translate_normalize"]
+__all__ = ["translate_last_rows", "translate_upserts"]

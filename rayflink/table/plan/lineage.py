@@ -35,7 +35,7 @@ from .plan_nodes import node_of
 from .process_tables import ProcessTable
 from .ranks import Rank
 from .typed import Column, Expr
-from .upserts import ChangelogNormalize, UpsertMaterialize
+from .upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 
 
 def lineage(relation: Relation, index: int) -> str:
@@ -51,7 +51,7 @@ def lineage(relation: Relation, index: int) -> str:
             return _bound(node, index, f"{node.windowing.describe_without_time()} by {time}")
         case WindowTable():
             return lineage(node.input, index)
-        case Rank():
+        case Rank() | NumberCopies():
             return lineage(node.input, index) if index < len(node.input.schema) else name
         case OverAggregate():
             return lineage(node.input, index) if index < node.width else _of_over(node, index)

@@ -33,7 +33,7 @@ from .over import OverAggregate
 from .process_tables import ProcessTable
 from .ranks import Deduplicate, Rank, WindowRank
 from .temporal_joins import TemporalJoin
-from .upserts import ChangelogNormalize, UpsertMaterialize
+from .upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 
 PlanNode: TypeAlias = (
     Scan
@@ -67,6 +67,7 @@ PlanNode: TypeAlias = (
     | FromChangelog
     | ChangelogNormalize
     | UpsertMaterialize
+    | NumberCopies
     | Sink
 )
 """All kinds of nodes; a subclass stands before its base class, as `match` needs it."""

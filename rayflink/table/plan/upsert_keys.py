@@ -18,7 +18,7 @@ from .multi_joins import MultiJoin
 from .process_tables import ProcessTable
 from .ranks import Deduplicate, Rank
 from .typed import Call, Column, Expr
-from .upserts import ChangelogNormalize, UpsertMaterialize
+from .upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 
 Keys: TypeAlias = frozenset[frozenset[int]]
 """Sets of numbers of columns, each of which identifies a row; the empty set: there is one row at most."""
@@ -46,6 +46,8 @@ def upsert_keys(relation: Relation) -> Keys:
             return frozenset({frozenset(map(relation.names.index, names))}) if is_found else NO_KEYS
         case ChangelogNormalize() | UpsertMaterialize():
             return frozenset({frozenset(relation.key)})
+        case NumberCopies():
+            return frozenset({frozenset(range(len(relation.schema)))})
         case WatermarkAssigner() | Filter() | Sort():
             return upsert_keys(relation.input)
         case Project():

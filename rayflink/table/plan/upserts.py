@@ -94,4 +94,41 @@ class UpsertMaterialize(Relation):
         return f"UpsertMaterialize(key=[{', '.join(self.names[number] for number in self.key)}]{conflicts})"
 
 
-__all__ = ["ChangelogNormalize", "UpsertMaterialize"]
+@dataclass(frozen=True)
+class NumberCopies(Relation):
+    """Numbers equal rows of a changelog from 1 on, in a last column, so that all columns together are a key.
+
+    A row that is taken back has the highest number of the rows that are equal to it.
+    """
+
+    input: Relation
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Relation]) -> Relation:
+        return replace(self, input=inputs[0])
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns of the input."""
+        return len(self.input.schema)
+
+    def required_distribution(self, input_index: int) -> tuple[int, ...] | None:
+        return tuple(range(self.width))
+
+    def takes_changes(self) -> Change:
+        return Change.ALL
+
+    def gives_changes(self, inputs: Sequence[Change]) -> Change:
+        return inputs[0]
+
+    def requires_update_before(self, is_wanted: bool) -> bool:
+        return True
+
+    def explain_line(self) -> str:
+        return f"NumberCopies(select=[{', '.join(self.names)}])"
+
+
+__all__ = ["ChangelogNormalize", "NumberCopies", "UpsertMaterialize"]

@@ -70,8 +70,8 @@ class Counted(LookupFunction):
         return LookupRows(pa.table({"n": pa.array(rows, pa.int64()), "twice": pa.array(numbers, pa.int64())}))
 
 
-@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
-def test_what_was_found_is_what_is_taken_back(kind):
+@pytest.mark.parametrize(("kind", "times"), [("JOIN", 1), ("LEFT JOIN", 1), ("JOIN", 2), ("LEFT JOIN", 2)])
+def test_what_was_found_is_what_is_taken_back(kind, times):
     t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     options = {"execution.target": "local", "parallelism.default": "2", "rayflink.batch.max-rows": "1",
                "table.optimizer.non-deterministic-update.strategy": "TRY_RESOLVE"}  # fmt: skip
@@ -79,14 +79,17 @@ def test_what_was_found_is_what_is_taken_back(kind):
         t_env.get_config().set(key, value)
     t_env.create_temporary_view("numbers", t_env.from_arrow(pa.table({"n": pa.array([1, 7, 1, 4, 1, 7], pa.int64())})))
     t_env.create_temporary_view("twice", t_env.from_lookup(Counted(), SCHEMA))
-    counted = "SELECT n, c, PROCTIME() AS clock FROM (SELECT n, COUNT(*) AS c FROM numbers GROUP BY n)"
-    joined_rows = f"({counted}) AS o {kind} twice FOR SYSTEM_TIME AS OF o.clock AS t ON o.n = t.n"
+    counts = " UNION ALL ".join(["SELECT n, COUNT(*) AS c FROM numbers GROUP BY n"] * times)  # of two no key is left
+    counted = f"SELECT n, c, PROCTIME() AS clock FROM ({counts})"
+    joined_rows = f"({counted}) AS o {kind} twice FOR SYSTEM_TIME AS OF o.clock AS t ON o.n = t.n AND t.twice > o.c"
     query = f"SELECT o.n, o.c, t.twice FROM {joined_rows}"
-    assert "upsertMaterialize=[true]" in t_env.explain_sql(query)
+    plan = t_env.explain_sql(query)
+    assert "upsertMaterialize=[true]" in plan and ("NumberCopies(select=[n, c, $copy])" in plan) == (times == 2)
     changes = list(t_env.execute_sql(query).collect())
     assert any(row.get_row_kind() is RowKind.UPDATE_BEFORE for row in changes)
     left = sorted((row[0], row[1]) for row in materialized(changes))
-    assert left == [(1, 3), (1, 3), (4, 1), (4, 1), *([(7, 2)] if kind == "LEFT JOIN" else [])]
+    expected = [(1, 3), (1, 3), (4, 1), (4, 1), *([(7, 2)] if kind == "LEFT JOIN" else [])]
+    assert left == sorted(expected * times)
 
 
 @pytest.mark.parametrize(

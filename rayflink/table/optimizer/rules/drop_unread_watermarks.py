@@ -49,7 +49,7 @@ from ...plan.op_columns import FromChangelog, ToChangelog
 from ...plan.plan_nodes import node_of
 from ...plan.ranks import Deduplicate, Rank, WindowRank
 from ...plan.typed import Call, Literal
-from ...plan.upserts import ChangelogNormalize
+from ...plan.upserts import ChangelogNormalize, NumberCopies
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -133,6 +133,7 @@ def reads_watermarks(relation: Relation) -> bool:
         case (
             Scan() | Values() | WatermarkAssigner() | Project() | Filter() | Unnest() | Union() | GroupAggregate()
             | StreamJoin() | MultiJoin() | LookupJoin() | ToChangelog() | FromChangelog() | ChangelogNormalize()
+            | NumberCopies()
         ):  # fmt: skip
             return False
         case _:

@@ -52,7 +52,7 @@ from ...plan.plan_nodes import node_of
 from ...plan.process_tables import ProcessTable
 from ...plan.ranks import Rank
 from ...plan.typed import Column, Expr
-from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ...plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 from ..conditions import filtered, is_movable, parts_of, reads_only
 from .merge_projections_and_filters import inlined, is_cheap
 from .push_projection_into_scan import columns_of
@@ -112,7 +112,7 @@ def _may_pass(relation: Relation, condition: Expr) -> bool:
             return False  # see push_filter_through_join
         case (
             Filter() | Scan() | Values() | WatermarkAssigner() | ToChangelog() | FromChangelog()
-            | ChangelogNormalize() | UpsertMaterialize() | ProcessTable() | Sink()
+            | ChangelogNormalize() | UpsertMaterialize() | NumberCopies() | ProcessTable() | Sink()
         ):  # fmt: skip
             return False
         case _:

@@ -52,7 +52,7 @@ from ...plan.ranks import Rank
 from ...plan.scan_abilities import ColumnPushDown
 from ...plan.typed import Column, Expr
 from ...plan.upsert_keys import upsert_names
-from ...plan.upserts import ChangelogNormalize, UpsertMaterialize
+from ...plan.upserts import ChangelogNormalize, NumberCopies, UpsertMaterialize
 
 Places = dict[int, int]
 """Number of a column -> its number among those that are left."""
@@ -109,7 +109,7 @@ def _narrowed(plan: Relation, needed: Iterable[int]) -> tuple[Relation, Places]:
             return node, _all(node)
         case (
             Union() | Unnest() | Join() | KeyedJoin() | MultiJoin() | Rank() | ToChangelog() | FromChangelog()
-            | ChangelogNormalize() | UpsertMaterialize() | ProcessTable() | Sink()
+            | ChangelogNormalize() | UpsertMaterialize() | NumberCopies() | ProcessTable() | Sink()
         ):  # fmt: skip
             inputs = [_narrowed(below, range(len(below.schema)))[0] for below in node.inputs]
             return node.with_inputs(inputs), _all(node)
