@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEVELS: Final = (*repeat(logging.ERROR, 4), logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
 """Level of the library's log -> level of Python's."""
+_NO_BYTES: Final = ctypes.c_char()
+"""Where entries of an empty buffer begin."""
 _STEP_MS: Final = 2
 """Milliseconds after which deliveries are looked for; the library itself does so each 10 ms."""
 
@@ -366,7 +368,8 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _address(buffer: bytes | memoryview) -> int:
-    return int(np.frombuffer(buffer, np.uint8).ctypes.data) if len(buffer) else 0
+    """Return the address of a buffer; that of an empty one is not 0, as an entry without bytes is not a missing one."""
+    return int(np.frombuffer(buffer, np.uint8).ctypes.data) if len(buffer) else ctypes.addressof(_NO_BYTES)
 
 
 def _pointers(column: Column, base: int) -> tuple[np.ndarray, np.ndarray]:

@@ -162,6 +162,12 @@ class MessageQueue:
         elif self.failure is None:
             self.failure = self._as_failure(error, topic)
 
+    def forget_reports(self) -> None:
+        """Forget what was reported of messages whose transaction was aborted: the next one has none of them."""
+        self.producer.poll(0)
+        self.failure = self._dropped = None
+        self._bytes = 0
+
     @property
     def queued(self) -> int:
         """Return how many messages wait for their delivery; 0 after `discard`."""

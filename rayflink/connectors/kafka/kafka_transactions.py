@@ -133,6 +133,7 @@ class Transactions:
         self._counts.aborted.inc()
         try:
             self._within(ABORT_S, lambda seconds: queue.producer.abort_transaction(seconds))
+            queue.forget_reports()
         except (library().KafkaException, KafkaClientError) as error:
             log.warning("transaction of %r was not aborted, the next one of that id does so: %s", self.id, error)
             self.close()

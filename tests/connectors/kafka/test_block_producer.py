@@ -64,6 +64,9 @@ def test_plain_messages_are_pointers_into_their_columns(producer: BlockProducer)
         assert rows["partition"].tolist() == messages.partitions
     [alone] = producer.rows("t", MessageColumns.of(KafkaMessages("t", [None]))).entries
     assert (alone["value"], alone["key"], alone["partition"]) == (0, 0, -1)
+    for columns in columns_of(KafkaMessages("t", [b"", None])):
+        empty = producer.rows("t", columns).entries
+        assert list(map(bytes_from, empty["value"], empty["value_bytes"])) == [b"", None]
 
 
 def test_messages_with_headers_and_timestamps_are_fields(producer: BlockProducer) -> None:
