@@ -188,8 +188,7 @@ class Commits:
         Raises:
             CommitFailed: something could not be committed.
         """
-        if self._early is not None and not self.is_behind:
-            self._early.end_late()
+        self._end_late()
         if self._wake is not None and self._committer.in_background and not math.isinf(slice_s):
             return self._run_in_background(self._wake)
         began, again = self._clock.monotonic(), self._end_call()
@@ -232,12 +231,18 @@ class Commits:
         Raises:
             CommitFailed: something could not be committed.
         """
+        self._end_late()
         self._due_ms, again = None, self._end_call()
         while requests := self._due():
             again = again or self._commit(requests)
             if again and self._wake is not None:
                 time.sleep(min(pause_ms(again - 1), LONGEST_PAUSE_AT_THE_END_MS) / 1000)
             again = 0
+
+    def _end_late(self) -> None:
+        """Take back what was begun early, if its checkpoint is not complete in time."""
+        if self._early is not None and not self.is_behind:
+            self._early.end_late()
 
     def leave(self) -> None:
         """Try once to commit everything due when the task ends, as after a stop with savepoint; a restore commits the

@@ -10,9 +10,11 @@ import pytest
 
 from rayflink.common.connector_base.commits import CommitRequest
 from rayflink.common.connector_base.sink import Committer
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.operators import commits
 from rayflink.operators.base import UserCodeError
 from rayflink.operators.sinks import COMMITTABLES_STATE, SinkOperator
+from rayflink.state.clock import ManualClock
 from rayflink.testing import OperatorHarness, Place
 from rayflink.testing.harness import Snapshots
 from tests.operators.test_commits import Answer, Shelf, _broken, _checkpoint, _counts, _retry, _Shelver
@@ -219,3 +221,34 @@ def _waiting(taken: Snapshots) -> list[bytes]:
     """Return the committables in a snapshot."""
     [[snapshot]] = taken.values()
     return list(snapshot.lists.get(COMMITTABLES_STATE, ("", ()))[1])
+
+
+class _EarlyCommitter(Committer):
+    early_ms = 10
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def begin(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        self.calls.append("begin")
+
+    def abandon(self) -> None:
+        self.calls.append("abandon")
+
+    def commit(self, requests: Sequence[CommitRequest[Any]]) -> None:
+        self.calls.append("commit")
+
+
+def test_at_the_end_of_input_too_an_early_beginning_is_taken_back_after_a_while() -> None:
+    clock = ManualClock(0)
+    committer = _EarlyCommitter()
+    waiting = commits.Commits(committer, 0, clock, MetricGroup(), Event().set)
+    waiting.add(1, ["a"])
+    waiting.begin_early()
+    assert waiting.due_ms == 10
+    clock.advance(10)
+    waiting.run_to_the_end()
+    assert committer.calls == ["begin", "abandon"] and waiting.due_ms is None, "the task does not spin"
+    waiting.complete(1)
+    waiting.run_to_the_end()
+    assert committer.calls == ["begin", "abandon", "begin", "commit"]
