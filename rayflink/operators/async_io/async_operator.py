@@ -28,6 +28,8 @@ from .event_loops import CoroutineRunner, coroutine_runner
 from .request_queue import Request, RequestQueue
 
 STATE = "in flight"
+_BEGINNING = "beginning of a subtask"
+"""Stands before the elements of each subtask in the state."""
 
 
 class AsyncOperator(Operator, AsyncCompletion, EventHandler):
@@ -73,13 +75,11 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
     def initialize_state(self, snapshots: tuple[OperatorSnapshot, ...]) -> None:
         self._store = OperatorStateStore([snapshot.lists for snapshot in snapshots], self.ctx.label)
         self._state = self._store.get_list_state(ListStateDescriptor(STATE))
-        time: int | None = None
-        for element in self._state.get():
-            if isinstance(element, Watermark):
-                if time is not None and element.timestamp <= time:
-                    continue  # snapshots of several subtasks stand behind one another
-                time = element.timestamp
-            self._waiting.append(element)
+        elements = list(self._state.get())
+        if [index for index, element in enumerate(elements) if element == _BEGINNING] != [0]:
+            # watermarks of one subtask say nothing of the records of another; the inputs send new ones
+            elements = [element for element in elements if not isinstance(element, (Watermark, WatermarkStatus))]
+        self._waiting.extend(element for element in elements if element != _BEGINNING)
 
     def open(self) -> None:
         self.ctx.metrics.gauge("inFlightRequests", lambda: self._queue.requests)
@@ -96,7 +96,8 @@ class AsyncOperator(Operator, AsyncCompletion, EventHandler):
             runner.close(self.life_cycle()[1])
 
     def snapshot_state(self, checkpoint_id: int) -> OperatorSnapshot:
-        self._state.update(list(map(self.stored, [*self._queue.waiting(), *self._waiting])))
+        elements = list(map(self.stored, [*self._queue.waiting(), *self._waiting]))
+        self._state.update([_BEGINNING, *elements] if elements else [])
         return OperatorSnapshot(lists=self._store.snapshot())
 
     def stored(self, element: Element) -> Element:

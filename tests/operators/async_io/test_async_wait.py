@@ -23,7 +23,19 @@ from rayflink.operators.async_io.event_loops import LoopThread, SteppedLoop, cor
 from rayflink.operators.base import OperatorContext, UserCodeError
 from rayflink.operators.stateless import FlatMapOperator
 from rayflink.state.clock import ManualClock, SystemClock
-from rayflink.testing import MAX_WATERMARK, OperatorHarness, active, at, end, idle, rec, side, verify, wm
+from rayflink.testing import (
+    MAX_WATERMARK,
+    OperatorHarness,
+    active,
+    at,
+    end,
+    idle,
+    rec,
+    rescaled_snapshots,
+    side,
+    verify,
+    wm,
+)
 
 STEPS = [
     rec(("a", 30), 1), rec(("b", 10), 2), rec(("c", 20), 3), at(40), wm(3), idle(), active(), rec(("d", 5), 4),
@@ -136,17 +148,22 @@ def test_a_snapshot_holds_what_is_under_way_and_it_is_asked_again_once():
     assert asked == ["a", "b", "c", "d", "c", "d", "e"]
 
 
-def test_one_task_merges_snapshots_of_several_subtasks_without_losing_event_time():
-    make = waiting()
-    first, second = OperatorHarness(make), OperatorHarness(make)
-    for harness, name, time_ms in ((first, "a", 9), (second, "b", 4)):
-        harness.process((name, 5), time_ms)
-        harness.advance_watermark(time_ms)
-    with OperatorHarness(make, restore=[first.snapshot(), second.snapshot()]) as both:
-        both.end_input()
-        assert both.output == [rec("a", 9), wm(9), rec("b", 4), MAX_WATERMARK]
-    first.close()
-    second.close()
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_no_record_is_late_behind_a_watermark_of_another_subtask_after_rescaling(parallelism):
+    make, taken = waiting(), []
+    for name, time_ms in (("a", 9), ("b", 4)):
+        with OperatorHarness(make) as harness:
+            harness.process((name, 5), time_ms)
+            harness.advance_watermark(time_ms)
+            taken.append(harness.snapshot())
+    output = []
+    for snapshots in rescaled_snapshots(taken, parallelism):
+        with OperatorHarness(make, restore=[snapshots]) as harness:
+            harness.advance_watermark(3)
+            harness.end_input()
+            output.append(harness.output)
+    rows = {1: [[rec("a", 9), rec("b", 4)]], 3: [[rec("a", 9)], [], [rec("b", 4)]]}[parallelism]
+    assert output == [[*own, wm(3), MAX_WATERMARK] for own in rows]
 
 
 def test_a_call_that_takes_too_long_fails_the_job_with_record_and_remedy():
