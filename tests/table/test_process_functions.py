@@ -316,6 +316,7 @@ def test_rows_that_change_come_in_and_go_out(t_env):
     [
         ("greeting_with_memory(TABLE names)", "has no PARTITION BY for 'input'; write input => TABLE t PARTITION BY k"),
         ("greeting(TABLE names PARTITION BY name)", "for 'input', whose rows are worked by themselves"),
+        ("greeting_with_memory(TABLE lists PARTITION BY name)", "with a key of type ARRAY<.*>.*; partition by a part"),
         ("greeting(names)", "has the argument 'input', which is a table"),
         ("greeting()", "is called without the argument 'input'"),
         ("greeting(TABLE names, inptu => 1)", r"has no argument 'inptu' \(did you mean input\?\)"),
@@ -328,6 +329,7 @@ def test_rows_that_change_come_in_and_go_out(t_env):
     ],
 )
 def test_a_wrong_call_is_refused_with_its_form(t_env, call, message):
+    t_env.execute_sql("CREATE TEMPORARY VIEW lists AS SELECT ARRAY[name] AS name FROM names")
     with pytest.raises(SqlError, match=message):
         t_env.execute_sql(f"SELECT * FROM {call}")
 

@@ -138,6 +138,11 @@ class _CallBinder:
         relation, scope = self._queries.table(tree.this)
         relation = self._as_declared(declared, relation, tree)
         partition = tuple(self._column(scope, key) for key in tree.args.get("partition_by") or ())
+        for column in partition:
+            kind = relation.schema[column].type
+            if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+                problem = f"has PARTITION BY for {declared.name!r} with a key of type {kind}"
+                raise self._error(problem, "partition by a part of it", tree)
         order = tuple(self._key(scope, key) for key in tree.args.get("order_by") or ())
         if not declared.is_set and (partition or order):
             remedy = "leave them out, or declare the trait SET_SEMANTIC_TABLE"
