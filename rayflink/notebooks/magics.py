@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import shlex
 from typing import TYPE_CHECKING, NoReturn
 
@@ -37,6 +38,13 @@ class _Options(argparse.ArgumentParser):
         raise UsageError((message or "").strip())
 
 
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:  # a quote is open
+        raise UsageError(f"%%rayflink_sql: {error}: {line.strip()}; write a variable and options there") from error
+
+
 def _options() -> _Options:
     options = _Options("%%rayflink_sql", description="Run statements of SQL, divided by semicolons.")
     add = options.add_argument
@@ -67,7 +75,9 @@ class SqlMagics(Magics):
 
         In a cell, the words behind the magic are its options; in a line, they are the statement.
         """
-        options = _options().parse_args(shlex.split(line) if cell is not None else [])
+        options = _options().parse_args(_words(line) if cell is not None else [])
+        if options.name is not None and (not options.name.isidentifier() or keyword.iskeyword(options.name)):
+            raise UsageError(f"%%rayflink_sql: {options.name!r} is no name of a variable; give one as in Python")
         try:
             environment = self._session.environment(options.env)
             outcomes = self._session.run(line if cell is None else cell, environment)

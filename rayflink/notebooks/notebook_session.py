@@ -6,7 +6,7 @@ import importlib.util
 import re
 from collections.abc import Mapping
 
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import InvalidTypesError, RayflinkError
 from rayflink.table import EnvironmentSettings, Table, TableEnvironment, TableResult
 from rayflink.table.errors import SqlError
 from rayflink.table.parsing import statements
@@ -62,18 +62,26 @@ class NotebookSession:
         outcomes: list[Table | TableResult] = []
         for part in script_parts(text):
             statement = part.text.strip()
-            self._register_variables(statement, environment)
-            if isinstance(parse_statement(statement), statements.Query):
-                outcomes.append(environment.sql_query(statement))
-            else:
-                outcomes.append(environment.execute_sql(statement))
+            problems = self._register_variables(statement, environment)
+            try:
+                outcomes.append(_run(statement, environment))
+            except SqlError as error:
+                if not problems:
+                    raise
+                raise SqlError("; ".join(problems), str(error)) from error
         return outcomes
 
-    def _register_variables(self, statement: str, environment: TableEnvironment) -> None:
+    def _register_variables(self, statement: str, environment: TableEnvironment) -> list[str]:
+        """Make variables views, and return what is wrong with those that cannot be; a column may have their name."""
+        problems = []
         for name in dict.fromkeys(_WORD.findall(statement)):
             value = self._variables.get(name)
             if isinstance(value, Table) or _is_frame(value):
-                self._register(name, value, environment)
+                try:
+                    self._register(name, value, environment)
+                except InvalidTypesError as error:
+                    problems.append(f"the variable {name!r} is no table: {error}")
+        return problems
 
     def _register(self, name: str, value: object, environment: TableEnvironment) -> None:
         """Make the value of a variable a view, in the place of the value that the variable had before."""
@@ -81,12 +89,19 @@ class NotebookSession:
         if place in self._registered:
             if self._registered[place] is value:
                 return
+            del self._registered[place]
             environment.drop_temporary_view(name)
         elif _has_table(environment, name):
             return
         table = value if isinstance(value, Table) else environment.from_pandas(value)
         environment.create_temporary_view(name, table)
         self._registered[place] = value
+
+
+def _run(statement: str, environment: TableEnvironment) -> Table | TableResult:
+    if isinstance(parse_statement(statement), statements.Query):
+        return environment.sql_query(statement)
+    return environment.execute_sql(statement)
 
 
 def _has_table(environment: TableEnvironment, name: str) -> bool:

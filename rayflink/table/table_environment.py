@@ -22,7 +22,7 @@ from .connectors.in_memory import HeldTable
 from .connectors.lookups.function_tables import FunctionTable, function_of
 from .conversion.arrow_columns import normalize_types, type_of
 from .conversion.element_columns import ElementColumns
-from .conversion.frame_columns import frame_table
+from .conversion.frame_columns import frame_table, inferred_table
 from .conversion.inferred_types import declared_row_type
 from .definitions import parts_of
 from .dsl.expression_text import tree_of
@@ -295,12 +295,11 @@ class TableEnvironment(NamedTables, RegisteredObjects, Modules, LegacyTables, Ta
             splits_num: taken for PyFlink's sake.
 
         Raises:
-            InvalidTypesError: there are more types than columns, or fewer.
+            InvalidTypesError: there are more types than columns, or fewer; or the values of a column have several.
         """
-        import pyarrow
 
         if schema is None or not isinstance(schema, DataType) and not isinstance(schema[0], DataType):
-            table = pyarrow.Table.from_pandas(pdf, preserve_index=False)
+            table = inferred_table(pdf)
             return self.from_arrow(table if schema is None else table.rename_columns(list(schema)))
         types = None if isinstance(schema, DataType) else [(f"f{index}", kind) for index, kind in enumerate(schema)]
         fields = DataTypes.ROW(types).fields if types is not None else schema.fields

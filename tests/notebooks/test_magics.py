@@ -95,6 +95,8 @@ def test_an_environment_is_chosen_by_its_variable(shell):
         ("SELECT 1", "--nope", "unrecognized arguments: --nope; .*--help"),
         ("SELECT 1", "--env nothing", "the variable 'nothing' holds NoneType, expected a TableEnvironment"),
         ("SELECT 1", "--help", "usage: %%rayflink_sql"),
+        ("SELECT 1", "it's", "No closing quotation: it's"),
+        ("SELECT 1", "class", "'class' is no name of a variable"),
     ],
 )
 def test_an_error_is_one_message_without_a_trace(shell, capsys, cell, line, problem):
@@ -105,6 +107,17 @@ def test_an_error_is_one_message_without_a_trace(shell, capsys, cell, line, prob
         return
     with pytest.raises(UsageError, match=problem):
         sql(shell, cell, line)
+
+
+def test_a_frame_that_is_no_table_is_told_where_it_is_wanted(shell):
+    shell.user_ns.update(n=pd.DataFrame({"a": [1, "x"]}), twice=pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    assert rows_of(sql(shell, "SELECT n FROM (VALUES (1)) AS t (n)")) == [Row(1)]
+    for name, problem in (("n", "no type of SQL"), ("twice", "each a name of its own")):
+        with pytest.raises(UsageError, match=f"the variable '{name}' is no table.*{problem}(.|\n)*there is no table"):
+            sql(shell, f"SELECT * FROM {name}")
+    shell.user_ns["n"] = pd.DataFrame()
+    with pytest.raises(UsageError, match="has the columns \\[\\]; give it at least one column"):
+        sql(shell, "SELECT * FROM n")
 
 
 def test_functions_are_those_of_the_last_cell(shell):

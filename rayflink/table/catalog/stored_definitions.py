@@ -57,13 +57,20 @@ def decode(text: str) -> StoredObject:
     """
     try:
         fields = json.loads(text)
-        version, kind = fields["version"], fields["kind"]
+        version, kind = int(fields["version"]), str(fields["kind"])
     except (ValueError, TypeError, KeyError) as error:
-        raise CatalogException(f"a stored object cannot be read: {error!r}", "restore the catalog's storage") from error
+        raise _damaged(error) from error
     if version > VERSION or kind not in _READERS:
         problem = f"a stored object of kind {kind!r} has the version {version}, and {VERSION} is the newest known"
         raise CatalogException(problem, "use the version of rayflink that wrote it, or a later one")
-    return _READERS[kind](fields)
+    try:
+        return _READERS[kind](fields)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> CatalogException:
+    return CatalogException(f"a stored object cannot be read: {error!r}", "restore the catalog's storage")
 
 
 def _columns(columns: Sequence[ColumnDefinition]) -> list[Fields]:
@@ -115,7 +122,9 @@ def _table_fields(table: CatalogBaseTable) -> Fields:
 
 
 def _table(fields: Fields) -> CatalogBaseTable:
-    columns, options = _all_columns(fields.get("columns", ())), fields.get("options", {})
+    columns, options = _all_columns(fields.get("columns", ())), dict(fields.get("options", {}))
+    if not all(isinstance(text, str) for text in [*options, *options.values(), *(column.name for column in columns)]):
+        raise TypeError(f"found names or options of {fields!r:.200} that are no strings")
     definition: Definition
     if fields.get("view"):
         home = fields.get("home") or ("", "")

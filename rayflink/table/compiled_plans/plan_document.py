@@ -15,10 +15,12 @@ from rayflink.version import __version__
 from ..catalog.stored_definitions import Fields
 from ..errors import SqlError
 from ..physical.operator_pins import StoredOperator
-from ..plan.logical import Relation, Scan, Sink
+from ..plan.logical import Filter, Project, Relation, Scan, Sink
+from ..plan.typed import Column
+from .plan_forms import COMPILE_AGAIN, ensure_form
 from .plan_tables import TableReader, TableWriter, with_abilities
 from .plan_types import NODE_NAMES, NODE_TYPES
-from .plan_values import COMPILE_AGAIN, ValueReader, ValueWriter
+from .plan_values import ValueReader, ValueWriter
 
 FLINK_VERSION = "2.3"
 """The version of Flink whose meaning of statements plans have."""
@@ -149,7 +151,7 @@ class PlanReader:
             SqlError: this version does not know one.
         """
         for fields in _list(document, "nodes"):
-            operators = tuple(StoredOperator(step["name"], step["id"]) for step in fields.get("operators", ()))
+            operators = _operators(fields)
             relation = self._relation(fields)
             self._relations[fields["id"]] = relation
             yield PlanNode(relation, operators)
@@ -167,6 +169,8 @@ class PlanReader:
         try:
             own = {name: value for name, value in node.items() if name not in _PROPERTIES}
             fields = dict(self._values.fields(kind, own, what))
+            if issubclass(kind, (Scan, Sink)) and ("catalog_table" not in node or not fields["path"]):
+                raise SqlError(f"{what} lacks its 'catalog_table' or its 'path'", COMPILE_AGAIN)
             if issubclass(kind, Scan):
                 path, table = self._tables.definition(node["catalog_table"])
                 source = self._tables.connect.source(path, table)
@@ -175,7 +179,10 @@ class PlanReader:
             elif issubclass(kind, Sink):
                 path, table = self._tables.definition(node["catalog_table"])
                 fields.update(sink=self._tables.connect.sink(path, table), definition=table)
-            return kind(**fields)
+            relation = kind(**fields)
+            if not _has_columns(relation):
+                raise SqlError(f"{what} has other columns than what it reads or writes", COMPILE_AGAIN)
+            return relation
         except SqlError as error:
             problem = f"the plan cannot be run: {error.problem}"
             raise SqlError(problem, error.remedy) from error
@@ -244,7 +251,34 @@ def header_of(document: Fields) -> PlanHeader:
     lacking = [name for name in ("mode", "timeZone", "database", "options") if name not in document]
     if lacking:
         raise SqlError(f"the plan lacks {lacking[0]!r}", COMPILE_AGAIN)
+    for name in ("mode", "timeZone", "database"):
+        ensure_form(document[name], "str", f"the plan has {name!r}")
+    ensure_form(document["options"], "dict[str, str]", "the plan has 'options'")
     return PlanHeader(document["mode"] == "BATCH", document["timeZone"], document["database"], document["options"])
+
+
+def _has_columns(relation: Relation) -> bool:
+    """Return whether there are the columns that a relation speaks of, as far as that is seen from it alone."""
+    if isinstance(relation, Sink):
+        return len(relation.declared) == len(relation.input.schema)
+    if not isinstance(relation, (Project, Filter)):
+        return True
+    columns = (part for expr in relation.exprs_of_rows for part in expr.walk() if isinstance(part, Column))
+    is_whole = not isinstance(relation, Project) or len(relation.exprs) == len(relation.schema)
+    return is_whole and all(0 <= column.index < len(relation.input.schema) for column in columns)
+
+
+def _operators(node: Fields) -> tuple[StoredOperator, ...]:
+    """Return the steps of a program that a node had.
+
+    Raises:
+        SqlError: they have another form.
+    """
+    steps = node.get("operators", [])
+    ensure_form(steps, "list[dict[str, str]]", f"node {node.get('id')} of the plan has 'operators'")
+    if any(not {"name", "id"} <= step.keys() for step in steps):
+        raise SqlError(f"an operator of node {node.get('id')} of the plan lacks 'name' or 'id'", COMPILE_AGAIN)
+    return tuple(StoredOperator(step["name"], step["id"]) for step in steps)
 
 
 def _class_of(node: Fields) -> type[Relation]:
@@ -256,6 +290,7 @@ def _class_of(node: Fields) -> type[Relation]:
     lacking = [name for name in ("id", "type") if name not in node]
     if lacking:
         raise SqlError(f"a node of the plan lacks {lacking[0]!r}", COMPILE_AGAIN)
+    ensure_form(node["id"], "int", "a node of the plan has 'id'")
     match = re.fullmatch(r"([a-z-]+)_(\d+)", str(node["type"]))
     known = NODE_TYPES.get(match[1]) if match else None
     what = f"node {node['id']} of the plan is of the type {node['type']!r}"

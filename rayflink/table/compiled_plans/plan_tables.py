@@ -27,7 +27,7 @@ from ..functions.row_counts import REPLICATE, SINGLE_VALUE
 from ..plan.logical import ANONYMOUS, Scan, Sink
 from ..plan.scan_abilities import ColumnPushDown, FieldPushDown, FilterPushDown, LimitPushDown, ScanAbility
 from ..plan.typed import Function, named
-from .plan_values import COMPILE_AGAIN
+from .plan_forms import COMPILE_AGAIN, ensure_form
 
 COMPILE, RESTORE = "table.plan.compile.catalog-objects", "table.plan.restore.catalog-objects"
 _INTERNAL = {function.name: function for function in (REPLICATE, SINGLE_VALUE)}
@@ -124,6 +124,7 @@ class TableReader:
         Raises:
             SqlError: neither the plan nor the catalog has it, or they differ in its columns.
         """
+        _ensure_table(fields)
         path: Path = (fields["identifier"][0], fields["identifier"][1], fields["identifier"][2])
         known, stored = self._known(path), _stored(fields)
         has_options = stored is not None and bool(stored.options)
@@ -158,11 +159,12 @@ class TableReader:
             except KeyError:
                 problem = f"the plan calls the function {value}, which this version does not know"
                 raise SqlError(problem, COMPILE_AGAIN) from None
-        if isinstance(value, dict) and value.get("internal") in _INTERNAL:
-            return _INTERNAL[value["internal"]]
+        if isinstance(value, dict) and str(value.get("internal")) in _INTERNAL:
+            return _INTERNAL[str(value["internal"])]
         parts, class_name = (value.get("name"), value.get("class")) if isinstance(value, dict) else (None, None)
-        if not isinstance(parts, list):
+        if not isinstance(parts, list) or not parts:
             raise SqlError(f"{value!r} is no function of a plan", COMPILE_AGAIN)
+        ensure_form([*parts, class_name or ""], "list[str]", "a function of the plan has a name or class")
         if class_name and self.restore is not CatalogPlanRestore.IDENTIFIER:
             return imported(parts[-1], CatalogFunction(class_name, "PYTHON"))
         try:
@@ -199,8 +201,7 @@ def _with_ability(source: TableSource, ability: ScanAbility, table: str) -> Tabl
         pushed = source.projected(ability.names)
     elif isinstance(ability, FieldPushDown):
         pushed = source.narrowed({column.name: column.type for column in ability.columns})
-    else:
-        assert isinstance(ability, FilterPushDown)
+    elif isinstance(ability, FilterPushDown):
         result = source.filtered(ability.conditions)
         if result is not None and all(condition in ability.remaining for condition in result[1]):
             pushed = result[0]
@@ -242,6 +243,25 @@ def _without_secrets(hints: Mapping[str, str], path: tuple[str, ...]) -> Mapping
     return hints
 
 
+def _ensure_table(fields: Fields) -> None:
+    """Check what a plan has of a table.
+
+    Raises:
+        SqlError: it has another form.
+    """
+    what = "a table of the plan has"
+    if not isinstance(fields, dict):
+        raise SqlError(f"{what} the 'catalog_table' {fields!r:.80}, wanted an object", COMPILE_AGAIN)
+    identifier = fields.get("identifier")
+    ensure_form(tuple(identifier) if isinstance(identifier, list) else identifier, "tuple[str, str, str]",
+                f"{what} 'identifier'")  # fmt: skip
+    ensure_form(fields.get("hints", {}), "dict[str, str]", f"{what} 'hints'")
+    definition = {} if fields.get("definition") is None else fields["definition"]
+    if not isinstance(definition, dict):
+        raise SqlError(f"{what} the 'definition' {definition!r:.80}, wanted an object", COMPILE_AGAIN)
+    ensure_form(definition.get("secrets", []), "list[str]", f"{what} 'secrets'")
+
+
 def _stored(fields: Fields) -> TableDefinition | None:
     """Return the definition that a plan has; None: it has none."""
     definition = fields.get("definition")
@@ -251,9 +271,9 @@ def _stored(fields: Fields) -> TableDefinition | None:
         table = decode(json.dumps({key: value for key, value in definition.items() if key != "secrets"}))
     except CatalogException as error:
         raise SqlError(error.problem, error.remedy) from error
-    assert isinstance(table, CatalogBaseTable)
-    stored = table.definition
-    assert isinstance(stored, TableDefinition)
+    stored = table.definition if isinstance(table, CatalogBaseTable) else None
+    if not isinstance(stored, TableDefinition):
+        raise SqlError("the plan has the definition of something that is no table", COMPILE_AGAIN)
     return stored
 
 

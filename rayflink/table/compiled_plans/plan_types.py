@@ -119,12 +119,14 @@ class StoredField:
     """A field of a node or a value.
 
     Args:
+        annotation: of the field.
         kind: name of the class of its value, or of the items of that, where the annotation names one; "": any.
         may_be_absent: where the plan lacks it, it is None or has its default.
         has_default: it has one; `is_none_absent`: this is not another value than None.
     """
 
     name: str
+    annotation: str
     kind: str
     may_be_absent: bool
     has_default: bool
@@ -146,7 +148,8 @@ def _stored(field: dataclasses.Field[object]) -> StoredField:
     has_default = field.default is not absent or field.default_factory is not absent
     is_nullable = annotation.endswith(" | None")
     is_none_absent = field.default is None if has_default else is_nullable
-    return StoredField(field.name, _kind_named(annotation), has_default or is_nullable, has_default, is_none_absent)
+    may_be_absent, kind = has_default or is_nullable, _kind_named(annotation)
+    return StoredField(field.name, annotation, kind, may_be_absent, has_default, is_none_absent)
 
 
 def _kind_named(annotation: str) -> str:

@@ -22,10 +22,9 @@ from ..plan.changelog import Change
 from ..plan.logical import Relation
 from ..plan.typed import Call, Function
 from ..types import CharType, DataType
+from .plan_forms import COMPILE_AGAIN, ensure_form
 from .plan_types import ENUM_NAMES, ENUM_TYPES, VALUE_NAMES, VALUE_TYPES, stored_fields
 
-COMPILE_AGAIN = "compile the statement again with this version; its state is then the one of a changed query"
-"""The remedy where a plan cannot be run as it is."""
 _NODE, _FUNCTION, _TYPE, _LIST, _MAP, _DOUBLE = "node", "Function", "DataType", "LIST", "MAP", "DOUBLE"
 _CHANGE, _CHANGES = "Change", (Change.INSERT, Change.UPDATE, Change.DELETE)
 
@@ -135,9 +134,18 @@ class ValueReader:
         if missing := [field.name for field in absent if not field.may_be_absent]:
             raise SqlError(f"{what} lacks the field {missing[0]!r}", COMPILE_AGAIN)
         nothing = {field.name: None for field in absent if not field.has_default}
-        return {**nothing, **{name: self.read(value, known[name].kind) for name, value in values.items()}}
+        present = {name: self.read(value, known[name].kind) for name, value in values.items()}
+        for name, value in present.items():
+            ensure_form(value, known[name].annotation, f"{what} has the field {name!r}")
+        return {**nothing, **present}
 
     def _tagged(self, value: Fields) -> object:
+        try:
+            return self._of_tag(value)
+        except (ValueError, TypeError, ArithmeticError) as error:  # a constant without its form, such as DECIMAL 'x'
+            raise SqlError(f"{value!r:.80} is no value of a plan: {error}", COMPILE_AGAIN) from error
+
+    def _of_tag(self, value: Fields) -> object:
         name, content = next(iter(value.items())) if len(value) == 1 else ("", None)
         if name == _NODE and isinstance(content, int):
             return self._relation_of(content)
@@ -156,8 +164,8 @@ class ValueReader:
             return _type(value)
         if kind == _FUNCTION:
             return self._read_function(value)
-        if kind in ENUM_TYPES and value in ENUM_TYPES[kind].__members__:
-            return ENUM_TYPES[kind][str(value)]
+        if kind in ENUM_TYPES and isinstance(value, str) and value in ENUM_TYPES[kind].__members__:
+            return ENUM_TYPES[kind][value]
         if kind in VALUE_TYPES and isinstance(value, dict):
             result: object = VALUE_TYPES[kind](**self.fields(VALUE_TYPES[kind], value, kind))
             if isinstance(result, Call):
@@ -220,4 +228,4 @@ _SCALARS: dict[str, tuple[type, Callable[..., object], Callable[..., object]]] =
 """Tag -> class of a Python value, how it is written, and how it is read; a subclass comes before its base class."""
 _TAGS = {_NODE, _TYPE, _FUNCTION, _LIST, _MAP, _DOUBLE, *_SCALARS, *VALUE_TYPES, *ENUM_TYPES}
 
-__all__ = ["COMPILE_AGAIN", "ValueReader", "ValueWriter", "type_text"]
+__all__ = ["ValueReader", "ValueWriter", "type_text"]

@@ -45,6 +45,25 @@ def frame_table(frame: Any, fields: Sequence[RowField]) -> pyarrow.Table:
     return pyarrow.table([column.cast(target.type) for column, target in zip(columns, schema, strict=True)], schema)
 
 
+def inferred_table(frame: Any) -> pyarrow.Table:
+    """Return the columns of a DataFrame in the types of their values.
+
+    Raises:
+        InvalidTypesError: there is no column, there are two of one name, or values of a column are of several types.
+    """
+    import pyarrow
+
+    names = [str(name) for name in frame.columns]
+    if not names or len(set(names)) < len(names):
+        problem = f"the DataFrame has the columns {names!r:.80}"
+        raise InvalidTypesError(problem, "give it at least one column, and each a name of its own")
+    try:
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
+        problem = f"a column of the DataFrame has no type of SQL: {' '.join(map(str, error.args))}"
+        raise InvalidTypesError(problem, "give its values one type, as by frame['a'].astype(str)") from error
+
+
 def _column(series: Any, kind: DataType) -> pyarrow.Array:
     import pyarrow
 
@@ -54,4 +73,4 @@ def _column(series: Any, kind: DataType) -> pyarrow.Array:
     return pyarrow.array([shaped(plain, value) for value in frame_values(series)], kind.to_arrow())
 
 
-__all__ = ["frame_table", "frame_values", "has_map"]
+__all__ = ["frame_table", "frame_values", "has_map", "inferred_table"]

@@ -10,8 +10,8 @@ from rayflink.common.options import registry as options
 
 from ..catalog.stored_definitions import Fields
 from ..compiled_plans.plan_document import PlanHeader, PlanReader, PlanWriter, header_of
+from ..compiled_plans.plan_forms import COMPILE_AGAIN
 from ..compiled_plans.plan_tables import TableReader, TableWriter
-from ..compiled_plans.plan_values import COMPILE_AGAIN
 from ..connectors.connector_registry import connector
 from ..connectors.contract import TableSink, TableSource
 from ..definitions import Path, TableDefinition

@@ -111,6 +111,22 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
     (lambda plan: node(plan, "scan_1")["schema"][0].update(type="INTT"), "INTT"),
     (lambda plan: node(plan, "scan_1")["abilities"].append({"ColumnPushDown": {"names": ["q"]}}), "does not take"),
     (lambda plan: node(plan, "scan_1")["catalog_table"]["definition"].update(version=7), "has the version 7"),
+    (lambda plan: plan.update(options=7), "'options': found 7, wanted dict[str, str]"),
+    (lambda plan: plan["options"].update({"table.exec.state.ttl": 7}), "wanted dict[str, str]"),
+    (lambda plan: node(plan, "filter_1").update(condition=7), "'condition': found 7, wanted Expr"),
+    (lambda plan: node(plan, "filter_1").update(input=None), "'input': found None, wanted Relation"),
+    (lambda plan: node(plan, "filter_1").update(operators=[{"name": "a"}]), "lacks 'name' or 'id'"),
+    (lambda plan: node(plan, "filter_1").update(id="1"), "'id': found '1', wanted int"),
+    (lambda plan: node(plan, "filter_1")["condition"]["Call"]["args"][0]["Column"].update(index=9), "other columns"),
+    (lambda plan: node(plan, "sink_1")["declared"].pop(), "other columns than what it reads or writes"),
+    (lambda plan: node(plan, "group-aggregate_1").update(grouping=["n"]), "wanted tuple[int, ...]"),
+    (lambda plan: node(plan, "scan_1").update(path=[]), "lacks its 'catalog_table' or its 'path'"),
+    (lambda plan: node(plan, "scan_1")["catalog_table"].update(identifier=["a"]), "wanted tuple[str, str, str]"),
+    (lambda plan: node(plan, "scan_1")["catalog_table"].update(definition=[]), "'definition' [], wanted an object"),
+    (lambda plan: node(plan, "scan_1")["catalog_table"]["definition"].update(columns=7), "cannot be read"),
+    (lambda plan: node(plan, "scan_1")["catalog_table"]["definition"]["options"].update(connector=7), "no strings"),
+    (lambda plan: node(plan, "filter_1").update(condition={"Literal": {"type": "INT", "value": {"DECIMAL": "x"}}}),
+     "is no value of a plan"),
 ]  # fmt: skip
 
 
