@@ -110,8 +110,11 @@ class Operation:
                 self._result, self._status = result, OperationStatus.FINISHED
                 if not result.is_query:
                     self._pages = ResultPages.of(result.rows)
+            is_wanted = self._status is OperationStatus.FINISHED
             self._changed.notify_all()
         if result.is_query:
+            if not is_wanted and result.job is not None:
+                result.job.cancel()  # it may have no row by which `_draw` would see that nobody wants any
             name = f"rows of {self.handle}"
             threading.Thread(target=self._draw, args=(result.rows,), name=name, daemon=True).start()
 

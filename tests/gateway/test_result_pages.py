@@ -6,6 +6,7 @@ import datetime
 import json
 import threading
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,22 @@ def test_an_interrupt_that_a_function_raises_ends_the_rows():
     assert numbers(pages.page(0, WRITER, 1, 10)) == [1]
     with pytest.raises(KeyboardInterrupt):
         pages.page(1, WRITER, 1, 10)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_query_that_nobody_wants_any_more_ends_though_it_gives_no_row(is_closed):
+    cancelled = threading.Event()
+
+    def rows():
+        assert cancelled.wait(10)
+        yield from ()
+
+    operation = Operation("SELECT a FROM t", {}, 5)
+    operation.begin()
+    (operation.close if is_closed else operation.cancel)()
+    job = SimpleNamespace(cancel=cancelled.set)
+    operation.finish(StatementResult(("a",), (DataTypes.INT(),), rows(), is_query=True, job=job))
+    assert cancelled.is_set()
 
 
 @pytest.mark.parametrize(
