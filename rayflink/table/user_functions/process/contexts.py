@@ -15,6 +15,7 @@ from ...types import DataType
 Moment: TypeAlias = "int | Instant | datetime"
 """A time: milliseconds since 1970, an Instant, or a datetime of UTC without a zone."""
 _EPOCH = datetime(1970, 1, 1)
+_LATEST_MS = (datetime.max - _EPOCH) // timedelta(milliseconds=1)
 _KINDS = (int, Instant, datetime)
 
 
@@ -81,7 +82,10 @@ class ProcessTableFunctionTimeContext:
         return self._moment(self._call.time_ms)
 
     def current_watermark(self) -> Moment | None:
-        """Return the last watermark; of a timer the one that lets it fire. None: there was none."""
+        """Return the last watermark; of a timer the one that lets it fire. None: there was none.
+
+        That of the end of all input is later than a datetime can be; as such it is `datetime.max`.
+        """
         return self._moment(self._call.watermark_ms)
 
     def register_on_time(self, name_or_time: str | Moment, time: Moment | None = None) -> None:
@@ -114,7 +118,7 @@ class ProcessTableFunctionTimeContext:
             return time_ms
         if self._kind is Instant:
             return Instant.of_epoch_milli(time_ms)
-        return _EPOCH + timedelta(milliseconds=time_ms)
+        return datetime.max if time_ms > _LATEST_MS else _EPOCH + timedelta(milliseconds=time_ms)
 
 
 class ProcessTableFunctionTableSemantics:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rayflink.common.time import Duration
+from rayflink.common.time import Duration, Instant
 from rayflink.common.types import Row
 from rayflink.operators.base import UserCodeError
 from rayflink.table.udf import (
@@ -177,6 +177,22 @@ def test_rows_by_themselves_are_beside_their_columns():
             for word, n, ms in (("a", 3, 0), (None, 1, 5)) for times in range(2)
         ] + [wm(5)],
     )  # fmt: skip
+
+
+def test_the_watermark_at_the_end_of_input_is_a_datetime_too():
+    @udptf(arguments={"r": table_arg(traits=SET)}, result_type="ROW<until STRING>")
+    def wait(ctx, r):
+        ctx.time_context().register_on_time(r.n)
+
+    @wait.on_timer
+    def end(ctx):
+        yield f"{ctx.time_context(datetime).current_watermark():%Y}"
+        yield str(ctx.time_context(Instant).current_watermark() > Instant.of_epoch_milli(0))
+
+    with OperatorHarness(calling(wait, IN_TIME)) as harness:
+        harness.give(rows(("a", 5_000, 0)))
+        harness.end_input()
+        assert [values_of(element)[1] for element in harness.take()[:2]] == ["9999", "True"]
 
 
 def test_state_that_only_is_read_expires():
