@@ -241,7 +241,7 @@ class Table(ProcessCalls):
         """
         return self._made(self._tree(distinct=exp.Distinct()))
 
-    def order_by(self, *fields: Expression[Any]) -> Table:
+    def order_by(self, *fields: Expression[Any] | str) -> Table:
         """Return the rows in order; of a stream only the first ones, as `fetch` or `limit` say behind it."""
         order = orders.order_of(fields)
         result = self._made(self._tree(order=order))
@@ -370,7 +370,7 @@ class Table(ProcessCalls):
 
     # groups and windows
 
-    def group_by(self, *fields: Expression[Any]) -> GroupedTable:
+    def group_by(self, *fields: Expression[Any] | str) -> GroupedTable:
         """Return rows of equal values together, for `select` with aggregates."""
         from .dsl.grouped_tables import GroupedTable  # which imports this module
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from .dsl.expression_text import tree_of
+from .dsl.expression_text import field_tree, tree_of
 from .errors import SqlError
 from .expression import Expression
 from .parsing.program_nodes import RowInterval
@@ -41,7 +41,7 @@ class GroupWindow:
             if isinstance(length, RowInterval):
                 remedy = "call its functions by select, or give it a duration, such as lit(5).minutes"
                 raise SqlError(f"a window of {length.this} rows is not supported here", remedy)
-        return exp.Anonymous(this=self.kind.value, expressions=[tree_of(self.time), *lengths])
+        return exp.Anonymous(this=self.kind.value, expressions=[field_tree(self.time), *lengths])
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class OverWindow:
         Raises:
             SqlError: one bound is in rows, and the other one in time.
         """
-        order = tree_of(self.order)
+        order = field_tree(self.order)
         key = order if isinstance(order, exp.Ordered) else exp.Ordered(this=order, nulls_first=True)
         first = exp.Var(this="UNBOUNDED RANGE") if self.first is None else tree_of(self.first)
         by_rows = _is_by_rows(first)
@@ -177,7 +177,7 @@ class OverWindow:
         spec = exp.WindowSpec(
             kind="ROWS" if by_rows else "RANGE", start=start, start_side=start_side, end=end, end_side=end_side
         )
-        partition = [tree_of(expression) for expression in self.partition]
+        partition = [field_tree(expression) for expression in self.partition]
         window = exp.Window(this=call, partition_by=partition, order=exp.Order(expressions=[key]))
         if self.first is not None or self.last is not None:
             window.set("spec", spec)  # else the frame that SQL supposes; LAG and the like take none

@@ -110,6 +110,17 @@ def tree_of(value: Operand) -> Tree:
     return value_tree(value)
 
 
+def field_tree(value: Operand) -> Tree:
+    """Return the tree of what is selected, grouped by or ordered by, where a string is the name of a column.
+
+    Raises:
+        InvalidTypesError: it is neither an expression nor a value of Python.
+    """
+    if isinstance(value, str):
+        return exp.Star() if value == "*" else column_tree(value)
+    return tree_of(value)
+
+
 def value_tree(value: Operand) -> Tree:
     """Return a value of Python as a constant.
 

@@ -14,7 +14,7 @@ from ..parsing.program_nodes import WindowPart
 from ..parsing.statements import Tree
 from ..table import Table, functions_of, plan_of, select_from, select_list, with_plan, with_program_line
 from . import aggregating, count_windows
-from .expression_text import column_tree, to_expression, tree_of
+from .expression_text import column_tree, field_tree, to_expression, tree_of
 
 if TYPE_CHECKING:
     from ..udf import UserAggregate
@@ -26,10 +26,10 @@ class GroupedTable:
 
     Args:
         table: of the rows.
-        keys: the expressions that are equal.
+        keys: the expressions that are equal; strings are names of columns.
     """
 
-    def __init__(self, table: Table, keys: Sequence[Expression[Any]]) -> None:
+    def __init__(self, table: Table, keys: Sequence[Expression[Any] | str]) -> None:
         self._table, self._keys = table, keys
 
     def select(self, *fields: Expression[Any]) -> Table:
@@ -39,7 +39,7 @@ class GroupedTable:
             SqlError: a column is neither, or the groups are in no window.
         """
         trees = select_list(self._table, fields)
-        return select_from(self._table, trees, group=exp.Group(expressions=[tree_of(key) for key in self._keys]))
+        return select_from(self._table, trees, group=exp.Group(expressions=[field_tree(key) for key in self._keys]))
 
 
     def aggregate(self, func: Expression[Any] | UserAggregate) -> AggregatedTable:
@@ -83,11 +83,11 @@ class Aggregation:
     """
 
     def __init__(
-        self, table: Table, keys: Sequence[Expression[Any]], func: Expression[Any] | UserAggregate, gives_rows: bool,
-        window: GroupWindow | None = None,
+        self, table: Table, keys: Sequence[Expression[Any] | str], func: Expression[Any] | UserAggregate,
+        gives_rows: bool, window: GroupWindow | None = None,
     ) -> None:  # fmt: skip
         self._table, self._keys, self._window, self._gives_rows = table, select_list(table, keys), window, gives_rows
-        time = None if window is None else tree_of(window.time)
+        time = None if window is None else field_tree(window.time)
         left_out = time.name if isinstance(time, exp.Column) else ""
         columns = [name for name in plan_of(table).names if name != left_out]
         try:
@@ -180,7 +180,7 @@ class GroupWindowedTable:
         Raises:
             SqlError: the window is not among them.
         """
-        trees = [tree_of(tree) for tree in fields]
+        trees = [field_tree(tree) for tree in fields]
         name = self._window.name
         keys = [tree for tree in trees if not (isinstance(tree, exp.Column) and tree.name == name)]
         if len(keys) == len(trees):

@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from ..parsing.program_nodes import await_limit
 from ..parsing.statements import Tree
-from .expression_text import Operand, tree_of
+from .expression_text import Operand, field_tree
 
 
 def order_of(fields: Sequence[Operand]) -> exp.Order:
-    """Return an ORDER BY of expressions; those that say no direction ascend, with nulls first."""
-    keys = [tree_of(field) for field in fields]
+    """Return an ORDER BY of expressions and names of columns; those that say no direction ascend, with nulls first."""
+    keys = [field_tree(field) for field in fields]
     ordered = (
         key if isinstance(key, exp.Ordered) else exp.Ordered(this=key, desc=False, nulls_first=True) for key in keys
     )

@@ -14,7 +14,7 @@ from ..parsing.statements import Tree
 from ..plan.logical import Relation
 from ..udf import UserProcess, as_user_function
 from ..user_functions.process.function_classes import ProcessTableFunction
-from .expression_text import Operand, to_expression, tree_of
+from .expression_text import Operand, field_tree, to_expression, tree_of
 
 if TYPE_CHECKING:
     from ..expression import Expression
@@ -105,9 +105,9 @@ class PartitionedTable:
     def _tree(self) -> Tree:
         argument = TableArgument(this=BoundTable(this=self._plan))
         if self._partition_by:
-            argument.set("partition_by", [tree_of(field) for field in self._partition_by])
+            argument.set("partition_by", [field_tree(field) for field in self._partition_by])
         if self._order_by:
-            argument.set("order_by", [tree_of(field) for field in self._order_by])
+            argument.set("order_by", [field_tree(field) for field in self._order_by])
         return argument
 
 

@@ -11,7 +11,7 @@ from ..binding.aggregate_calls import aggregates_in
 from ..errors import SqlError, nearest
 from ..parsing.program_nodes import Applied, ColumnChoice, ColumnRange, WindowPart
 from ..parsing.statements import Tree
-from .expression_text import column_tree, tree_of
+from .expression_text import column_tree, field_tree
 
 __all__ = ["column_tree", "expanded", "named", "renamed"]
 
@@ -27,8 +27,7 @@ def expanded(names: Sequence[str], fields: Iterable[Any]) -> list[Tree]:
     """
     columns: list[Tree] = []
     for field in fields:
-        tree = column_tree(field) if isinstance(field, str) and field in names else tree_of(field)
-        columns += _columns(names, tree)
+        columns += _columns(names, field_tree(field))
     return columns
 
 
