@@ -114,7 +114,7 @@ class Operation:
             self._changed.notify_all()
         if result.is_query:
             if not is_wanted and result.job is not None:
-                result.job.cancel()  # it may have no row by which `_draw` would see that nobody wants any
+                result.job.cancel()  # it may give no row, by which `_draw` would see that the result is closed
             name = f"rows of {self.handle}"
             threading.Thread(target=self._draw, args=(result.rows,), name=name, daemon=True).start()
 
