@@ -44,6 +44,8 @@ class Cursor:
         self.connection = connection
         self._runner, self._has_changelog = runner, has_changelog
         self._statement: RunningStatement | None = None
+        self._begun: RunningStatement | None = None
+        """The statement from its beginning on, while `execute` waits for it."""
         self._rows: Iterator[Fields] | None = None
         self._is_closed = False
 
@@ -65,7 +67,7 @@ class Cursor:
         """
         self._check_open()
         self._end_statement()
-        self._statement = self._runner.run(with_parameters(operation, parameters))
+        self._statement = self._runner.run(with_parameters(operation, parameters), self._follow)
         self._rows = self._fields(self._statement)
         return self
 
@@ -85,8 +87,11 @@ class Cursor:
                 raise ProgrammingError("executemany() does not return rows; run the query with execute()")
 
     def cancel(self) -> None:
-        """End the statement that runs, from any thread; a fetch that waits returns what there is."""
-        statement = self._statement
+        """End the statement that runs, from any thread; a fetch that waits returns what there is.
+
+        An `execute` that waits, as for the rows of an INSERT, raises OperationalError.
+        """
+        statement = self._begun
         if statement is not None:
             statement.cancel()
 
@@ -177,9 +182,12 @@ class Cursor:
         return self._rows
 
     def _end_statement(self) -> None:
-        statement, self._statement, self._rows = self._statement, None, None
+        statement, self._begun, self._statement, self._rows = self._begun, None, None, None
         if statement is not None:
             statement.cancel()
+
+    def _follow(self, statement: RunningStatement) -> None:
+        self._begun = statement
 
     def _fields(self, statement: RunningStatement) -> Iterator[Fields]:
         with closing(statement.rows()) as rows:  # type: ignore[type-var]

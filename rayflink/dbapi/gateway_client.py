@@ -16,7 +16,7 @@ from rayflink.common.types import RowKind
 
 from .exceptions import DatabaseError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from .gateway_values import Read, reader_of, type_of
-from .statements import Column
+from .statements import Column, Follow
 
 if TYPE_CHECKING:
     import urllib3
@@ -33,6 +33,7 @@ _MOST_SHOWN = 4000
 _FAILURES_OF_JOBS = ("JobExecutionError", "JobFailed", "org.apache.flink.runtime.client.JobExecutionException",
                      "org.apache.flink.runtime.JobException")  # fmt: skip
 """Classes of errors of gateways, of rayflink and of Flink: a job was started, and failed."""
+_CANCELLED = "the statement was cancelled while it was waited for"
 Json = Mapping[str, object]
 
 
@@ -92,11 +93,15 @@ class GatewayClient:
         self._heart = threading.Thread(target=self._beat, name="heartbeat of a SQL gateway's session", daemon=True)
         self._heart.start()
 
-    def run(self, statement: str) -> GatewayStatement:
+    def run(self, statement: str, follow: Follow | None = None) -> GatewayStatement:
         """Begin a statement, and wait until it has rows or has ended."""
         answer = self.request("POST", f"{self._session}/statements", {"statement": statement})
         operation = f"{self._session}/operations/{answer['operationHandle']}"
-        return GatewayStatement(self, operation)
+        running = GatewayStatement(self, operation)
+        if follow is not None:
+            follow(running)
+        running.wait()
+        return running
 
     def close(self) -> None:
         """Close the session; the gateway ends its queries."""
@@ -171,9 +176,6 @@ class GatewayStatement:
         columns: of its rows; (): it gives none.
         job_id: of the job that it started; None: it started none.
         is_query: whether its rows come from a job.
-
-    Raises:
-        DatabaseError: it failed.
     """
 
     def __init__(self, client: GatewayClient, operation: str) -> None:
@@ -181,7 +183,24 @@ class GatewayStatement:
         self._is_cancelled, self._is_ended = threading.Event(), False
         self.job_id: str | None = None
         self.columns: Sequence[Column] = ()
-        answer, self._next = self._ready(f"{operation}/result/0?rowFormat=JSON")
+        self.is_query = False
+        self._first: Json = {}
+        self._next: str | None = None
+
+    def wait(self) -> None:
+        """Wait until it has rows or has ended.
+
+        Raises:
+            DatabaseError: it failed, or was cancelled.
+        """
+        try:
+            answer, self._next = self._ready(f"{self._operation}/result/0?rowFormat=JSON")
+        except DatabaseError as error:
+            if self._is_cancelled.is_set():
+                raise OperationalError(_CANCELLED) from error
+            raise
+        if self._is_cancelled.is_set():
+            raise OperationalError(_CANCELLED)
         self.job_id = None if answer.get("jobID") is None else str(answer["jobID"])
         self._first = cast("Json", answer.get("results", {}))
         described = cast("list[Json]", self._first.get("columns", []))

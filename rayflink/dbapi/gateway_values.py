@@ -156,6 +156,10 @@ def _key_reader(kind: DataType) -> Read:
         return lambda text: text == "true"
     if kind.is_integer:
         return lambda text: None if text == "null" else int(str(text))
+    if kind.root in (Root.BINARY, Root.VARBINARY):
+        return lambda text: bytes.fromhex(str(text)[2:-1])  # x'00ff'
+    if kind.items or kind.fields or kind.root is Root.INTERVAL_DAY_TIME:
+        return lambda text: text  # no text of SQL is read back
     return reader_of(kind)
 
 

@@ -13,7 +13,7 @@ from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.table_result import TableResult
 
 from .exceptions import DatabaseError, OperationalError, ProgrammingError
-from .statements import Column, RunningStatement
+from .statements import Column, Follow, RunningStatement
 
 __all__ = ["InProcess"]
 
@@ -37,17 +37,18 @@ class InProcess:
             raise _translate(error) from error
         self._statements: list[_Statement] = []
 
-    def run(self, statement: str) -> RunningStatement:
+    def run(self, statement: str, follow: Follow | None = None) -> RunningStatement:
         """Run a statement; wait for the job of an INSERT where `table.dml-sync` is set."""
         try:
             result = self._t_env.execute_sql(statement)
-            if result.get_job_client() is not None and self._is_waiting():
-                result.wait()
+            running = _Statement(result, self._is_waiting())
+            self._statements = [earlier for earlier in self._statements if not earlier.is_over]
+            self._statements.append(running)
+            if follow is not None:
+                follow(running)
+            running.wait()
         except RayflinkError as error:
             raise _translate(error) from error
-        running = _Statement(result)
-        self._statements = [earlier for earlier in self._statements if not earlier.is_over]
-        self._statements.append(running)
         return running
 
     def close(self) -> None:
@@ -64,17 +65,29 @@ class _Statement:
 
     Args:
         result: of the environment.
+        is_waiting: whether the job of an INSERT is waited for.
     """
 
-    def __init__(self, result: TableResult) -> None:
+    def __init__(self, result: TableResult, is_waiting: bool) -> None:
         client, schema = result.get_job_client(), result.get_resolved_schema()
         self.job_id = None if client is None else str(client.get_job_id())
         self.columns: Sequence[Column] = ()
         if not result.is_message and client is None:  # that of a query is not known, as its rows are drawn
             self.columns = [Column(column.get_name(), column.get_data_type()) for column in schema.get_columns()]
+        self._result, self._awaited = result, client if is_waiting else None
         self._rows = result.collect()
         self._is_cancelled = threading.Event()
         self.is_over = False
+
+    def wait(self) -> None:
+        """Wait for the job of an INSERT, where that is wanted.
+
+        Raises:
+            JobExecutionError: it failed, or was cancelled.
+        """
+        if self._awaited is not None:
+            self._result.wait()
+            self._awaited = None
 
     def rows(self) -> Iterator[tuple[RowKind, tuple[object, ...]]]:
         try:
@@ -91,6 +104,8 @@ class _Statement:
     def cancel(self) -> None:
         if not self.is_over and not self._is_cancelled.is_set():
             self._is_cancelled.set()
+            if self._awaited is not None:
+                self._awaited.cancel()
             close = getattr(self._rows, "close", None)
             if close is not None:
                 close()

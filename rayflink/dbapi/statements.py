@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from rayflink.common.types import RowKind
 from rayflink.table.types import DataType
 
-__all__ = ["Column", "RunningStatement", "StatementRunner"]
+__all__ = ["Column", "Follow", "RunningStatement", "StatementRunner"]
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,17 @@ class RunningStatement(Protocol):
         ...
 
 
+Follow = Callable[[RunningStatement], None]
+
+
 class StatementRunner(Protocol):
     """Runs statements one after the other."""
 
-    def run(self, statement: str) -> RunningStatement:
+    def run(self, statement: str, follow: Follow | None = None) -> RunningStatement:
         """Begin a statement.
+
+        Args:
+            follow: is called with it before it is waited for, so that another thread can cancel it.
 
         Raises:
             DatabaseError: it means nothing, or cannot be run.

@@ -94,6 +94,27 @@ def test_a_query_without_end_is_read_as_it_comes_until_it_is_cancelled(connect):
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 
+def test_an_insert_that_is_waited_for_is_cancelled_from_another_thread(connect):
+    with connect(mode="streaming", options={"table.dml-sync": "true"}) as connection:
+        connection.execute(ENDLESS)
+        connection.execute("CREATE TABLE nothing (n INT) WITH ('connector' = 'blackhole')")
+        cursor, begun = connection.cursor(), threading.Event()
+        follow = cursor._follow
+        cursor._follow = lambda statement: (follow(statement), begun.set())
+        canceller = threading.Thread(target=lambda: begun.wait(30) and cursor.cancel(), daemon=True)
+        canceller.start()
+        with pytest.raises(dbapi.OperationalError, match="cancelled"):
+            cursor.execute("INSERT INTO nothing SELECT n FROM endless")
+        canceller.join(30)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_maps_have_keys_of_every_kind(shared):
+    row = shared.execute("SELECT MAP[X'00ff', 1], MAP[DATE '2024-01-31', 1], MAP[1.50, 1], MAP[ARRAY[1], 2]").fetchone()
+    assert row[:3] == ({b"\x00\xff": 1}, {dt.date(2024, 1, 31): 1}, {Decimal("1.50"): 1})
+    assert list(row[3].values()) == [2]
+
+
 @pytest.mark.parametrize(
     ("statement", "error"),
     [
