@@ -78,10 +78,14 @@ class HeapColumns:
         return self.view().take(rows, width)
 
     def sparse(self) -> tuple[Rows, Rows] | None:
-        """Return the rows of a block of which half or more were removed, and their records; None: there is none."""
+        """Return the rows of a block of which half or more were removed, and their records; None: there is none.
+
+        The caller drops the block.
+        """
+        self._rows.close_sparse()
         for block in self._rows.sparse():
             rows = np.arange(block.start, block.stop)
-            columns, order = self._rows.gather(rows)
+            columns, order = self._rows.gather(rows, 1)
             return rows[order], to_numpy(columns[0])
         return None
 

@@ -1,7 +1,7 @@
 """Columns of keys by the numbers of their rows, in blocks that are freed and used again.
 
-Rows are appended to the open block; its pieces are merged when they are of similar length. When most rows of a block
-were removed, the others are added anew, and the block is freed.
+Rows are appended to the open block; its pieces are merged when they are of similar length and small. When most rows of
+a block were removed, the others are added anew, and the block is freed; the open one, too, where it is large.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BLOCK_BITS = 17
 BLOCK_ROWS = 1 << BLOCK_BITS
 """A block has the row numbers whose upper bits are its own number; these are the lower bits."""
+LARGE_BYTES = 1 << 22
+"""A piece of so many bytes is copied to no longer one before its block is sealed; rows may be long lists."""
 
 
 class _Block:
@@ -33,19 +35,26 @@ class _Block:
     """
 
     def __init__(self, first: int) -> None:
-        self.first, self.count, self.removed, self.is_filed = first, 0, 0, False
+        self.first, self.count, self.removed, self.is_filed, self.is_closed = first, 0, 0, False, False
         self.pieces: list[tuple[int, Columns]] = []
         """(number of rows, their columns)."""
 
     @property
     def is_sealed(self) -> bool:
         """Return whether no row is added to it any more."""
-        return self.count == BLOCK_ROWS
+        return self.is_closed or self.count == BLOCK_ROWS
+
+    @property
+    def is_last_large(self) -> bool:
+        """Return whether the last piece is large."""
+        return size_of(self.pieces[-1][1]) >= LARGE_BYTES
 
     def add(self, columns: Columns, count: int) -> None:
         self.pieces.append((count, columns))
         self.count += count
-        while len(self.pieces) > 1 and (self.is_sealed or self.pieces[-2][0] <= 2 * self.pieces[-1][0]):
+        while len(self.pieces) > 1 and (
+            self.is_sealed or (self.pieces[-2][0] <= 2 * self.pieces[-1][0] and not self.is_last_large)
+        ):
             last, before = self.pieces.pop(), self.pieces.pop()
             self.pieces.append((before[0] + last[0], concatenated([before[1], last[1]])))
 
@@ -100,9 +109,14 @@ class KeyRows:
             self._open = self._blocks[number] = _Block(number << BLOCK_BITS)
         return self._open
 
-    def gather(self, rows: Rows) -> tuple[Columns, NDArray[np.intp]]:
-        """Return the columns of some rows, at least one, in another order: (columns, places in `rows`)."""
+    def gather(self, rows: Rows, width: int | None = None) -> tuple[Columns, NDArray[np.intp]]:
+        """Return the columns of some rows, at least one, in another order: (columns, places in `rows`).
+
+        Args:
+            width: number of the columns that are wanted, the first ones; None: all.
+        """
         firsts, pieces = self.indexed_pieces()
+        pieces = [piece[:width] for piece in pieces]
         if len(pieces) == 1:
             return take_rows(pieces[0], rows - firsts[0]), np.arange(len(rows))
         numbers = (np.searchsorted(firsts, rows, side="right") - 1).astype(np.uint32)  # of pieces
@@ -134,6 +148,13 @@ class KeyRows:
         for number, count in enumerate(np.bincount(rows >> BLOCK_BITS).tolist()):
             if count:
                 self._blocks[number].removed += count
+
+    def close_sparse(self) -> None:
+        """Let no further rows into the open block where it is large and most of its rows were removed."""
+        block = self._open
+        if block is not None and 4 * block.removed >= 3 * block.count and block.size >= LARGE_BYTES:
+            block.is_closed, self._open = True, None
+            self._sealed_size += block.size
 
     def sparse(self) -> list[slice]:
         """Return the row numbers of each block of which half was removed, the block with the fewest rows first."""

@@ -11,6 +11,7 @@ import pytest
 from rayflink.common.managed_memory import Allowance, MemoryManager
 from rayflink.table.runtime.keyed_state import (
     changes_by_barrier,
+    key_rows,
     table_capture,
     table_records,
 )
@@ -40,6 +41,7 @@ def small(monkeypatch, small_pages):
     monkeypatch.setattr(table_records, "SLICE_ROWS", 16)
     monkeypatch.setattr(table_records, "_LEAST_ROOM", 4)
     monkeypatch.setattr(table_capture, "SHARED_BYTES", 0)
+    monkeypatch.setattr(key_rows, "LARGE_BYTES", 256)
 
 
 @pytest.fixture
@@ -91,6 +93,19 @@ def test_a_table_with_hardly_any_memory_obeys(law, small, tmp_path):
     law(make)
     assert spilled[0]
     assert not list(tmp_path.glob("spill/*"))
+
+
+def test_lists_that_were_replaced_leave_the_memory(monkeypatch):
+    monkeypatch.setattr(key_rows, "LARGE_BYTES", 1 << 12)
+    table = KeyedTable([pa.int64()], [pa.large_list(pa.int64())])
+    keys = table.comparable([pa.array([1, 2])])
+    lists = [pa.LargeListArray.from_arrays([0, 1000, 1001], pa.array(range(number, number + 1001)))
+             for number in range(50)]  # fmt: skip
+    rows = table.add(keys, [lists[0]], 0)
+    for values in lists[1:]:
+        table.put(rows, [values], 0)
+    assert table.take(rows)[0].to_pylist() == lists[-1].to_pylist()
+    assert table.value_heap.size < 6 * lists[0].nbytes, "what was replaced is gone, but for a few lists"
 
 
 def test_an_index_forgets_what_was_removed(small):
