@@ -14,6 +14,8 @@ from typing import TextIO
 
 from rayflink.common.errors import DriverEnded, JobCancelled, JobFailed, NotSerializable, RayflinkError
 from rayflink.common.options.option_sources import COMMAND_LINE_VARIABLE, as_words
+from rayflink.common.options.registry import PYTHON_FILES
+from rayflink.common.user_code.python_files import listed_python_files, put_on_path
 from rayflink.common.user_code.tracebacks import users_traceback
 
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -115,9 +117,10 @@ def print_error(error: RayflinkError, path: str = "") -> None:
 def _as_main(path: str, arguments: Sequence[str], options: Mapping[str, str], folder: str) -> Iterator[None]:
     argv, search, before = sys.argv, list(sys.path), os.environ.get(COMMAND_LINE_VARIABLE)
     sys.argv = [path, *arguments]
-    sys.path.insert(0, folder)
     os.environ[COMMAND_LINE_VARIABLE] = as_words(options)
     try:
+        put_on_path(listed_python_files(options.get(PYTHON_FILES.key)))  # the program itself may import from them
+        sys.path.insert(0, folder)
         yield
     finally:
         sys.argv, sys.path[:] = argv, search

@@ -82,6 +82,17 @@ def test_modules_archives_and_requirements_are_named_by_flinks_flags(script, cap
     assert capsys.readouterr().out == "[13, 23]\n"
 
 
+def test_a_program_imports_the_modules_of_its_command_line_at_its_top(script, capsys, tmp_path):
+    module = tmp_path / "lib" / "at_the_top.py"
+    module.parent.mkdir()
+    module.write_text("TEN = 10\n")
+    before = list(sys.path)
+    assert main(["run", script("import at_the_top\nprint(at_the_top.TEN)"), "-pyfs", str(module)]) == 0
+    assert capsys.readouterr().out == "10\n" and sys.path == before
+    assert main(["run", script("print(1)"), "-pyfs", "gone.py"]) == 1
+    assert "found gone.py, wanted a file or folder that exists" in capsys.readouterr().err
+
+
 def test_the_script_wins_over_the_command_line_and_it_is_said_where(script, capsys):
     path = script(COUNT.replace("environment()", "environment({'parallelism.default': 2})"))
     told = rf"'parallelism.default' is 2, as the program sets \({path}:4\), not 1: the program wins over"
