@@ -24,7 +24,7 @@ BLOCK_BITS = 17
 BLOCK_ROWS = 1 << BLOCK_BITS
 """A block has the row numbers whose upper bits are its own number; these are the lower bits."""
 LARGE_BYTES = 1 << 22
-"""A piece of so many bytes is copied to no longer one before its block is sealed; rows may be long lists."""
+"""A piece of this size is copied to no longer one before its block is sealed; rows may be long lists."""
 
 
 class _Block:
