@@ -56,6 +56,7 @@ class ResultPages:
         self._previous: list[Row] = []
         self._token = 0
         self._is_complete, self._is_at_end, self._is_closed = False, False, False
+        self._is_failure_raised = False
         self._failure: BaseException | None = None
 
     @staticmethod
@@ -92,8 +93,8 @@ class ResultPages:
 
     @property
     def is_fetched(self) -> bool:
-        """Return whether the end has been fetched."""
-        return self._is_at_end
+        """Return whether the end has been fetched, or the failure."""
+        return self._is_at_end or self._is_failure_raised
 
     @property
     def is_exhausted(self) -> bool:
@@ -124,6 +125,7 @@ class ResultPages:
                 self._changed.wait_for(lambda: self._rows or self._is_complete or self._is_closed, wait_s)
             if not self._rows and self._is_complete:
                 if self._failure is not None:
+                    self._is_failure_raised = True
                     raise self._failure
                 self._is_at_end = True
                 self._previous = []

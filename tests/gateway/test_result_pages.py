@@ -106,6 +106,17 @@ def test_an_interrupt_that_a_function_raises_ends_the_rows():
         pages.page(1, WRITER, 1, 10)
 
 
+def test_a_query_that_failed_is_fetched_when_its_failure_is():
+    pages = ResultPages(5)
+    pages.put(Row(1))
+    pages.complete(ValueError("the job failed"))
+    pages.page(0, WRITER, 10**6, 0)
+    assert not pages.is_fetched
+    with pytest.raises(ValueError, match="the job failed"):
+        pages.page(1, WRITER, 10**6, 0)
+    assert pages.is_fetched, "the session may forget it for another statement"
+
+
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_a_query_that_nobody_wants_any_more_ends_though_it_gives_no_row(is_closed):
     cancelled = threading.Event()
