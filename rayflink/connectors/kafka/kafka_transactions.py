@@ -159,7 +159,10 @@ class Transactions:
             send = queue.producer.send_offsets_to_transaction
             self._until(self._deadline, lambda seconds: send([offset], self._group, seconds))
             self._until(self._deadline, queue.producer.commit_transaction)
-        self._ledgers[last.ledger_topic], self._timeout_ms = ledger, self._first_timeout_ms
+        self._ledgers[last.ledger_topic] = ledger
+        if self._timeout_ms > self._first_timeout_ms:
+            self._timeout_ms = self._first_timeout_ms
+            self.close()  # the brokers would wait as long for each of its transactions, should this process die
         self._counts.transactions.inc()
         self._counts.records.inc(sum(chunk.count for chunk in chunks))
         self._counts.bytes.inc(sum(chunk.size for chunk in chunks))

@@ -42,6 +42,8 @@ class ModelKafka:
         self.offsets: dict[tuple[str, str], tuple[int, str]] = {}
         self.epochs: dict[str, int] = {}
         self.open: dict[str, Open] = {}
+        self.timeouts_ms: list[int] = []
+        """Of the transactions of each producer that was made."""
         self.calls, self.at, self.fault = 0, -1, ""
         self.intruder: Callable[[], None] = lambda: None
 
@@ -80,6 +82,7 @@ class ModelProducer:
 
     def __init__(self, kafka: ModelKafka, properties: Mapping[str, Any]) -> None:
         self._kafka, self._id = kafka, properties.get("transactional.id", "")
+        kafka.timeouts_ms.append(int(properties.get("transaction.timeout.ms", 0)))
         self._epoch = -1
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from rayflink.connectors.kafka.kafka_errors import KafkaClientError
 from rayflink.connectors.kafka.kafka_ledger import ChunkFate, new_run
 from rayflink.connectors.kafka.kafka_messages import KafkaMessages
 from rayflink.connectors.kafka.kafka_producing import MessageQueue, TooLargeMessage
-from rayflink.connectors.kafka.kafka_transactions import TransactionCounts, Transactions
+from rayflink.connectors.kafka.kafka_transactions import FencedTransaction, TransactionCounts, Transactions
 from tests.connectors.kafka.model_kafka import ModelKafka
 
 MESSAGE: Any = SimpleNamespace(topic=lambda: "t")
@@ -57,3 +57,24 @@ def test_a_transaction_that_was_taken_back_leaves_no_reports_to_the_next() -> No
     transactions.finish(chunks)
     assert (counts.aborted.get_count(), counts.records.get_count()) == (2, 3000)
     transactions.close()
+
+
+def test_a_longer_timeout_of_transactions_holds_until_one_succeeds() -> None:
+    kafka = ModelKafka()
+    writer = ChunkWriter(ChunkId("p-0", new_run(1), 0, "t", 1, 1), None)
+    with kafka.installed():
+        transactions = Transactions("p-0", {"transaction.timeout.ms": "8000"}, 10**12, TransactionCounts())
+        for number in range(3):
+            writer.add(KafkaMessages("t", [b"value"]), [5], now_ms=1)
+            [chunk] = writer.take(now_ms=1)
+            if number == 0:
+                transactions.fate(chunk, now_ms=1)
+                transactions.begin([chunk])
+                kafka.at, kafka.fault = kafka.calls, "refused"
+                with pytest.raises(FencedTransaction):
+                    transactions.finish([chunk])
+            transactions.fate(chunk, now_ms=1)
+            transactions.begin([chunk])
+            transactions.finish([chunk])
+        transactions.close()
+    assert kafka.timeouts_ms == [8000, 16000, 8000], "readers wait as long for one that dies with its process"
