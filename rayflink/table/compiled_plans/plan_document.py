@@ -15,8 +15,11 @@ from rayflink.version import __version__
 from ..catalog.stored_definitions import Fields
 from ..errors import SqlError
 from ..physical.operator_pins import StoredOperator
-from ..plan.logical import Filter, Project, Relation, Scan, Sink
+from ..plan.aggregate_call import AggregateCall
+from ..plan.groups import GroupAggregate
+from ..plan.logical import Filter, Project, Relation, Scan, Sink, WindowAggregate
 from ..plan.typed import Column
+from ..runtime.aggregates.aggregates import AggregateKind
 from .plan_forms import COMPILE_AGAIN, ensure_form
 from .plan_tables import TableReader, TableWriter, with_abilities
 from .plan_types import NODE_NAMES, NODE_TYPES
@@ -180,6 +183,8 @@ class PlanReader:
                 path, table = self._tables.definition(node["catalog_table"])
                 fields.update(sink=self._tables.connect.sink(path, table), definition=table)
             relation = kind(**fields)
+            if isinstance(relation, (GroupAggregate, WindowAggregate)):
+                _ensure_aggregates(relation.calls)
             if not _has_columns(relation):
                 raise SqlError(f"{what} has other columns than what it reads or writes", COMPILE_AGAIN)
             return relation
@@ -254,7 +259,21 @@ def header_of(document: Fields) -> PlanHeader:
     for name in ("mode", "timeZone", "database"):
         ensure_form(document[name], "str", f"the plan has {name!r}")
     ensure_form(document["options"], "dict[str, str]", "the plan has 'options'")
+    if document["mode"] not in ("BATCH", "STREAMING"):
+        raise SqlError(f"the plan has the mode {document['mode']!r}, wanted BATCH or STREAMING", COMPILE_AGAIN)
     return PlanHeader(document["mode"] == "BATCH", document["timeZone"], document["database"], document["options"])
+
+
+def _ensure_aggregates(calls: Sequence[AggregateCall]) -> None:
+    """Check that there are the functions that groups are aggregated by.
+
+    Raises:
+        SqlError: this version does not know one.
+    """
+    known = {kind.value for kind in AggregateKind}
+    unknown = [call.name for call in calls if call.function is None and call.name not in known]
+    if unknown:
+        raise SqlError(f"the plan calls the function {unknown[0]}, which this version does not know", COMPILE_AGAIN)
 
 
 def _has_columns(relation: Relation) -> bool:

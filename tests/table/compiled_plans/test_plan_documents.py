@@ -111,6 +111,8 @@ CHANGES: list[tuple[Callable[[Any], object], str]] = [
     (lambda plan: node(plan, "scan_1")["schema"][0].update(type="INTT"), "INTT"),
     (lambda plan: node(plan, "scan_1")["abilities"].append({"ColumnPushDown": {"names": ["q"]}}), "does not take"),
     (lambda plan: node(plan, "scan_1")["catalog_table"]["definition"].update(version=7), "has the version 7"),
+    (lambda plan: plan.update(mode="FAST"), "the mode 'FAST', wanted BATCH or STREAMING"),
+    (lambda plan: node(plan, "group-aggregate_1")["calls"][0].update(name="SUMX"), "SUMX, which this version does not"),
     (lambda plan: plan.update(options=7), "'options': found 7, wanted dict[str, str]"),
     (lambda plan: plan["options"].update({"table.exec.state.ttl": 7}), "wanted dict[str, str]"),
     (lambda plan: node(plan, "filter_1").update(condition=7), "'condition': found 7, wanted Expr"),
