@@ -10,11 +10,9 @@ from rayflink.common import Row
 from rayflink.table import (
     AggregateFunction,
     DataTypes,
-    EnvironmentSettings,
     ListView,
     SqlError,
     TableAggregateFunction,
-    TableEnvironment,
     TableSchema,
 )
 from rayflink.table.catalog import (
@@ -27,20 +25,7 @@ from rayflink.table.catalog import (
 )
 from rayflink.table.expressions import call, col, lit
 from rayflink.table.udf import ScalarFunction, TableFunction, udaf, udf, udtaf, udtf
-
-
-def environment(batch=False):
-    settings = EnvironmentSettings.in_batch_mode() if batch else EnvironmentSettings.in_streaming_mode()
-    created = TableEnvironment.create(settings)
-    created.get_config().set("execution.target", "local")
-    return created
-
-
-def shown(table):
-    """The rows of a table as pandas has them, in order."""
-    frame = table.to_pandas()
-    return list(frame.columns), sorted(map(tuple, frame.astype(object).values.tolist()))
-
+from tests.pyflink.documented_programs import environment, shown
 
 SALES = [("Ann", "PERU", 10), ("Bea", "CHAD", 30), ("Ann", "PERU", 25)]
 

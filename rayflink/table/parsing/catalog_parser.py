@@ -145,6 +145,11 @@ class CatalogDefinitions(ModelDefinitions):
     # USE, SHOW and DESCRIBE
 
     def _begun_use(self) -> statements.Use:
+        if self._next is not None and self._next.token_type is TokenType.VAR and self._words("MODULES"):
+            place, path = self._path()
+            while self._words(","):
+                path += self._path()[1]
+            return statements.Use("MODULES", path, place=place)
         kind = "CATALOG" if self._words("CATALOG") else "DATABASE"
         place, path = self._path()
         return statements.Use(kind, path, place=place)
@@ -173,7 +178,7 @@ class CatalogDefinitions(ModelDefinitions):
 
     def _liked(self, show: statements.Show) -> statements.Show:
         negated = self._words("NOT")
-        if self._words("LIKE"):
+        if self._words("LIKE") or self._words("ILIKE"):
             return statements.Show(show.what, show.path, self._string(), negated, place=show.place)
         return show
 

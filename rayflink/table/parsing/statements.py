@@ -293,7 +293,7 @@ class AlterView(Statement):
 
 @dataclass(frozen=True)
 class Use(Statement):
-    """USE database, or USE CATALOG catalog."""
+    """USE database, USE CATALOG catalog, or USE MODULES module, ... ."""
 
     kind: str
     path: Path

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..definitions import ColumnDefinition, TableDefinition
 from ..errors import SqlError, nearest
 from ..parsing.statements import AlterColumns, CreateTable
-from .resolution import definition
+from .resolution import definition, key_column
 
 
 def altered(table: TableDefinition, statement: AlterColumns, text: str) -> TableDefinition:
@@ -26,19 +26,24 @@ def altered(table: TableDefinition, statement: AlterColumns, text: str) -> Table
         _known(old, names, statement, text)
         if new in names:
             raise SqlError(f"there is a column {new!r} already", "give it another name", text, statement.place)
+        _unused(old, {"WATERMARK": table.watermark[:1] if table.watermark else (),
+                      "PARTITIONED BY": table.partition_keys}, statement, text)  # fmt: skip
         return replace(
             table,
             columns=tuple(replace(column, name=new if column.name == old else column.name) for column in table.columns),
+            primary_key=tuple(new if name == old else name for name in table.primary_key),
         )
     if statement.action == "DROP":
         for name in statement.names:
             _known(name, names, statement, text)
+            _unused(name, {"PRIMARY KEY": table.primary_key, "PARTITIONED BY": table.partition_keys,
+                           "WATERMARK": table.watermark[:1] if table.watermark else ()}, statement, text)  # fmt: skip
         return replace(table, columns=tuple(column for column in table.columns if column.name not in statement.names))
     columns = list(table.columns)
     for column in definition(CreateTable((), statement.columns, None, (), place=statement.place), text).columns:
         columns = _placed(columns, column, statement, text)
     key = statement.primary_key or table.primary_key
-    changed = replace(table, columns=tuple(columns), primary_key=key)
+    changed = replace(table, columns=tuple(key_column(column, key) for column in columns), primary_key=key)
     if statement.watermark is None:
         return changed
     written: str = statement.watermark.expression.meta["text"]
@@ -65,6 +70,13 @@ def _placed(
         _known(position, names, statement, text)
         index = names.index(position) + 1
     return [*columns[:index], column, *columns[index:]]
+
+
+def _unused(name: str, uses: dict[str, tuple[str, ...]], statement: AlterColumns, text: str) -> None:
+    for clause, columns in uses.items():
+        if name in columns:
+            remedy = "keep the column" if clause == "PARTITIONED BY" else f"ALTER TABLE ... DROP {clause} first"
+            raise SqlError(f"column {name!r} is one of {clause}", remedy, text, statement.place)
 
 
 def _known(name: str, names: list[str], statement: AlterColumns, text: str) -> None:

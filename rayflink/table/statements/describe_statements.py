@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeGuard
+
 from rayflink.common.configuration import shown_value
 from rayflink.common.types import Row
 
 from ..catalog.exceptions import CatalogException
-from ..definitions import ColumnDefinition, ViewDefinition
+from ..definitions import ColumnDefinition, Path, TableDefinition, ViewDefinition
 from ..errors import SqlError
 from ..parsing.statements import Describe, Show
 from ..plan.logical import Attribute, TimePart
@@ -15,11 +18,10 @@ from ..types import DataTypes
 from . import model_statements, resolution
 from .planning_context import PlanningContext
 
-DESCRIPTION = tuple(
+_DESCRIPTION = tuple(
     Attribute(name, DataTypes.BOOLEAN() if name == "null" else DataTypes.STRING())
-    for name in ("name", "type", "null", "key", "extras", "watermark")
+    for name in ("name", "type", "null", "key", "extras", "watermark", "comment")
 )
-"""The columns of a description of a table."""
 _FACTS = [Attribute("info name", DataTypes.STRING()), Attribute("info value", DataTypes.STRING())]
 _TIME_PARTS = {TimePart.ROWTIME: " *ROWTIME*", TimePart.PROCTIME: " *PROCTIME*"}
 
@@ -31,7 +33,7 @@ def describe(context: PlanningContext, statement: Describe) -> TableResult:
         SqlError: there is none of that name.
     """
     if statement.kind == "TABLE":
-        return TableResult(list(DESCRIPTION), column_rows(context, statement))
+        return description(context, statement)
     if statement.kind == "MODEL":
         try:
             return model_statements.description(context.models, statement.path)
@@ -82,9 +84,33 @@ def _function(context: PlanningContext, statement: Describe) -> list[tuple[str, 
     return facts
 
 
-def column_rows(context: PlanningContext, statement: Show | Describe) -> list[Row]:
-    """Return a row for each column of a table or view: name, type, whether it may be NULL, key, extras, watermark."""
+def description(
+    context: PlanningContext, statement: Show | Describe, is_wanted: Callable[[str], bool] = bool
+) -> TableResult:
+    """Return a row for each column of a table or view: name, type, whether it may be NULL, key, extras, watermark.
+
+    Their comments follow where the table has some.
+
+    Args:
+        is_wanted: whether a column of a name is described.
+    """
     path, definition = context.catalogs.find(statement.path, statement.place)
+    rows = [row for row in _column_rows(context, statement, path, definition) if is_wanted(row[0])]
+    comments = {column.name: column.comment for column in definition.columns} if _has_comments(definition) else {}
+    if not comments:
+        return TableResult(list(_DESCRIPTION[:-1]), rows)
+    return TableResult(list(_DESCRIPTION), [Row(*row, comments[row[0]]) for row in rows])
+
+
+def _has_comments(definition: TableDefinition | ViewDefinition) -> TypeGuard[TableDefinition]:
+    if isinstance(definition, ViewDefinition):
+        return False
+    return any(column.comment is not None for column in definition.columns)
+
+
+def _column_rows(
+    context: PlanningContext, statement: Show | Describe, path: Path, definition: TableDefinition | ViewDefinition
+) -> list[Row]:
     if isinstance(definition, ViewDefinition):
         schema = context.lookup(statement.path, statement.place).schema
         return [_row(attribute, None, (), None) for attribute in schema]
@@ -111,4 +137,4 @@ def _extras(column: ColumnDefinition | None) -> str | None:
     return None
 
 
-__all__ = ["DESCRIPTION", "column_rows", "describe"]
+__all__ = ["describe", "description"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..binding.expressions import ExpressionBinder, cast
@@ -59,16 +60,20 @@ def insert_into(
 ) -> Sink:  # fmt: skip
     """Return the plan that writes rows to a table of the catalog, or to one that a descriptor says.
 
+    A descriptor without a schema takes the columns of the rows.
+
     Raises:
         SqlError: there is no such table, or it does not take the rows.
     """
     if isinstance(target, str):
         insertion = Insertion(parts_of(target), plan, overwrites=overwrites, on_conflict=on_conflict)
         return plan_insert(context, insertion)
-    path = context.anonymous_path(ANONYMOUS)
-    check_table(path, target.definition)
+    path, table = context.anonymous_path(ANONYMOUS), target.definition
+    if not table.columns:
+        table = replace(table, columns=tuple(ColumnDefinition(column.name, column.type) for column in plan.schema))
+    check_table(path, table)
     insertion = Insertion(path, plan, overwrites=overwrites, on_conflict=on_conflict)
-    return plan_rows(context, path, target.definition, insertion)
+    return plan_rows(context, path, table, insertion)
 
 
 def plan_rows(context: PlanningContext, path: Path, table: TableDefinition, insertion: Insertion) -> Sink:

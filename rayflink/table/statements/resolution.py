@@ -45,13 +45,14 @@ def definition(statement: CreateTable, text: str, inherited: Sequence[str] = ())
             problem = f"WATERMARK FOR {time!r}, which is no column{nearest(time, names)}"
             raise SqlError(problem, f"the columns are {', '.join(names)}", text, statement.watermark.place)
         watermark = time, _text_of(statement.watermark.expression, text)
-    columns = tuple(_key_column(column, statement.primary_key) for column in columns)
+    columns = tuple(key_column(column, statement.primary_key) for column in columns)
     return TableDefinition(
         columns, watermark, statement.primary_key, statement.partition_keys, dict(statement.options), statement.comment
     )
 
 
-def _key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinition:
+def key_column(column: ColumnDefinition, key: tuple[str, ...]) -> ColumnDefinition:
+    """Return a column as it is in a table with a primary key, whose columns are never NULL."""
     if column.name not in key or column.type is None:
         return column
     return ColumnDefinition(

@@ -20,7 +20,8 @@ from ..plan.typed import known_names
 from ..table_result import TableResult, raw
 from ..types import DataTypes
 from . import model_statements
-from .describe_statements import DESCRIPTION, column_rows
+from .describe_statements import description
+from .modules import CORE
 from .planning_context import PlanningContext
 
 _HEADERS = {
@@ -49,8 +50,10 @@ def _show(context: PlanningContext, statement: Show, text: str) -> TableResult:
     if statement.what in ("CREATE TABLE", "CREATE VIEW"):
         return raw(_create_statement(context.catalogs, statement))
     if statement.what == "COLUMNS":
-        rows = [row for row in column_rows(context, statement) if _is_like(row[0], statement)]
-        return TableResult(list(DESCRIPTION), rows)
+        return description(context, statement, lambda name: _is_like(name, statement))
+    if statement.what == "FULL MODULES":
+        header = [Attribute("module name", DataTypes.STRING()), Attribute("used", DataTypes.BOOLEAN())]
+        return TableResult(header, [Row(CORE, True)])
     if statement.what == "CREATE MODEL":
         return model_statements.create_statement(context.models, statement.path)
     if statement.what == "CREATE CATALOG":
@@ -74,6 +77,7 @@ def _listings(context: PlanningContext, statement: Show) -> dict[str, Callable[[
         "VIEWS": lambda: catalogs.names(database, lambda definition: isinstance(definition, ViewDefinition)),
         "DATABASES": lambda: catalogs.databases(".".join(path) or None),
         "CATALOGS": catalogs.catalogs,
+        "MODULES": lambda: [CORE],
         "CURRENT DATABASE": lambda: [catalogs.database],
         "CURRENT CATALOG": lambda: [catalogs.catalog],
         "USER FUNCTIONS": lambda: context.functions.names(database),
@@ -120,7 +124,7 @@ def _partitions(catalogs: Catalogs, statement: Show) -> TableResult:
 
 
 def _is_like(name: str, statement: Show) -> bool:
-    """Return whether a name fits the LIKE or NOT LIKE of SHOW."""
+    """Return whether a name fits the LIKE, ILIKE, NOT LIKE or NOT ILIKE of SHOW."""
     if statement.like is None:
         return True
     wildcards = {"%": ".*", "_": "."}

@@ -27,6 +27,7 @@ from .alter_table import altered
 from .create_table_like import like
 from .describe_statements import describe
 from .insert_plan import Insertion, plan_insert, plan_rows
+from .modules import Modules
 from .planning_context import check_table
 from .query_runner import QueryRunner
 from .show_statements import show
@@ -333,6 +334,9 @@ class StatementRunner:
         if statement.if_exists and self._is_absent(statement.path):
             return done()
         path, table = self._table(statement.path, statement)
+        if "connector" in statement.reset:
+            remedy = "write SET ('connector' = ...), or drop the table"
+            raise SqlError("RESET of 'connector', without which there is no table", remedy, self._text, statement.place)
         self._catalogs.replace(path, table.with_options(statement.options, statement.reset))
         return done()
 
@@ -362,6 +366,9 @@ class StatementRunner:
         return path, definition
 
     def _use(self, statement: statements.Use) -> TableResult:
+        if statement.kind == "MODULES":
+            Modules().use_modules(*statement.path)
+            return done()
         self._catalogs.use(statement.kind, statement.path, statement.place)
         return done()
 

@@ -54,10 +54,10 @@ WITH (
 def test_a_table_is_described(t_env):
     t_env.execute_sql(CREATE)
     assert [tuple(row) for row in t_env.execute_sql("DESCRIBE bids").collect()] == [
-        ("auction", "BIGINT", False, "PRI(auction)", None, None),
-        ("price", "DECIMAL(8, 2)", True, None, None, None),
-        ("cents", "DECIMAL(19, 2)", True, None, "AS price * 100", None),
-        ("at", "TIMESTAMP(3) *ROWTIME*", True, None, None, "at - INTERVAL '5' SECOND"),
+        ("auction", "BIGINT", False, "PRI(auction)", None, None, "which"),
+        ("price", "DECIMAL(8, 2)", True, None, None, None, None),
+        ("cents", "DECIMAL(19, 2)", True, None, "AS price * 100", None, None),
+        ("at", "TIMESTAMP(3) *ROWTIME*", True, None, None, "at - INTERVAL '5' SECOND", None),
     ]
 
 
