@@ -12,6 +12,7 @@ from sqlglot import exp
 from rayflink.common.user_code.call_sites import call_site
 
 from .binding.changelog_columns import from_changelog, to_changelog
+from .conversion.frame_columns import frame_of_rows
 from .dsl import laterals, orders, selecting
 from .dsl.expression_text import to_expression, tree_of
 from .dsl.process_calls import ProcessCalls
@@ -41,11 +42,9 @@ if TYPE_CHECKING:
         OverWindowedTable,
     )
     from .plan.conflicts import InsertConflictStrategy
-    from .resolved_schema import ResolvedSchema
     from .schema import TableDescriptor
     from .sinks import CsvTableSink
     from .statements.query_runner import QueryRunner
-    from .table_pipeline import TablePipeline
     from .udf import UserAggregate, UserTable
     from .window import GroupWindow, OverWindow
 
@@ -501,7 +500,7 @@ class Table(ProcessCalls):
             raise SqlError(
                 "to_pandas() requires pandas, which is not installed", "run `pip install pandas`, or to_arrow()"
             )
-        return self.to_arrow().to_pandas(maps_as_pydicts="lossy")
+        return frame_of_rows(self.to_arrow(), self._plan.schema)
 
     def to_polars(self) -> polars.DataFrame:
         """Run the query to its end; all rows as a polars DataFrame."""

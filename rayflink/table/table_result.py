@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.common.records.arrow_values import shaped
 from rayflink.common.types import Row
 
+from .conversion.pickled_values import objects_of
 from .conversion.row_format import SHORT_KINDS, SqlFormat
 from .display.html_tables import html_note, html_rows
 from .plan.logical import Attribute
@@ -154,7 +155,8 @@ class CloseableIterator:
 
     def __init__(self, rows: Any, schema: Sequence[Attribute] = ()) -> None:
         self._rows = rows
-        shapes = [(index, _unnamed_of(column.type)) for index, column in enumerate(schema)]
+        shapes = [(index, shape) for index, column in enumerate(schema)
+                  for shape in (objects_of(column.type), _unnamed_of(column.type))]  # fmt: skip
         self._nested = [(index, shape) for index, shape in shapes if shape is not None]
 
     @property

@@ -8,14 +8,14 @@ import inspect
 import typing
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from rayflink.common.errors import InvalidTypesError
 from rayflink.user_types import UserValue
 
 from .errors import SqlError
 from .plan.typed import Expr, Function
-from .types import DataType, DataTypes, Root
+from .types import DataType, DataTypes, Root, stored_type, to_arrow_type
 from .user_functions.aggregate_classes import (
     AggregateFunction,
     ImperativeAggregateFunction,
@@ -65,6 +65,7 @@ __all__ = [
     "table_arg", "udaf", "udf", "udptf", "udtaf", "udtf", "value_state",
 ]  # fmt: skip
 
+SomeFunction = TypeVar("SomeFunction", bound="UserFunction")
 _ANNOTATED: dict[Any, DataType] = {
     int: DataTypes.BIGINT(),
     str: DataTypes.STRING(),
@@ -95,6 +96,7 @@ class UserFunction:
     async_kernel: type[UserKernel] = AsyncKernel
     gives_rows = False
     aggregates = False
+    input_types: tuple[DataType | None, ...] = ()
 
     def __init__(self, function: Any, result_type: DataType, kind: str, name: str, deterministic: bool) -> None:
         self.function, self.result_type, self.kind = function, result_type, kind
@@ -119,12 +121,26 @@ class UserFunction:
         def infer(args: Sequence[Expr]) -> DataType | str:
             if not low <= len(args) <= high:
                 return f"{low} arguments" if low == high else f"{low} or more arguments"
-            return self.result_type
+            return self._refusal(args) or stored_type(self.result_type)
 
         awaited = is_async(self.function)
         kernel = (self.async_kernel if awaited else self.kernel)(self.function, self.kind, name)
+        self._declare(kernel)
         return Function(name, infer, kernel, "User", is_deterministic=self.deterministic, raises=True,
                         gives_rows=self.gives_rows, aggregates=self.aggregates, is_async=awaited)  # fmt: skip
+
+
+    def _declare(self, kernel: UserKernel) -> None:
+        """Let a kernel convert objects of user-defined types."""
+        kernel.input_types = self.input_types
+        kernel.result_type = None if stored_type(self.result_type) == self.result_type else self.result_type
+
+    def _refusal(self, args: Sequence[Expr]) -> str:
+        """Return what is wanted where an argument is not stored as its user-defined type is; "": nothing else."""
+        for arg, wanted in zip(args, self.input_types, strict=False):
+            if wanted is not None and to_arrow_type(wanted) != arg.type.to_arrow():
+                return f"{stored_type(wanted)}, as {wanted} is stored"
+        return ""
 
 
 class UserScalar(UserFunction):
@@ -142,7 +158,7 @@ class UserTable(UserFunction):
     def alias(self, *alias_names: str) -> UserTable:
         """Return the same, with names for its columns where `Table.join_lateral` calls it with the row."""
         renamed = UserTable(self.function, self.result_type, self.kind, self.name, self.deterministic)
-        renamed.names = alias_names
+        renamed.names, renamed.input_types = alias_names, self.input_types
         return renamed
 
 
@@ -166,13 +182,15 @@ class UserAggregate(UserFunction):
     def of_rows(self, names: Sequence[str]) -> Function:
         """Return the function for queries that is given a row with these columns; over columns a table of them."""
         kernel = AggregateKernel(self.function, self.kind, self.name, tuple(names))
-        return Function(self.name, lambda args: self.result_type, kernel, "User", is_deterministic=self.deterministic,
+        self._declare(kernel)
+        result_type = stored_type(self.result_type)
+        return Function(self.name, lambda args: result_type, kernel, "User", is_deterministic=self.deterministic,
                         raises=True, gives_rows=self.gives_rows, aggregates=True)  # fmt: skip
 
     def alias(self, *alias_names: str) -> UserAggregate:
         """Return the same, with names for its columns where `aggregate` or `flat_aggregate` calls it with the row."""
         renamed = UserAggregate(self.function, self.result_type, self.kind, self.name, self.deterministic)
-        renamed.names = alias_names
+        renamed.names, renamed.input_types = alias_names, self.input_types
         return renamed
 
 
@@ -236,7 +254,7 @@ def udf(
     Args:
         f: a function, a callable object, or a ScalarFunction; by `async def`, or as an AsyncScalarFunction, its results
             are awaited.
-        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        input_types: of the arguments; user-defined types alone are used, others are those that arguments have.
         result_type: of its values, also as text such as "BIGINT"; None: by its annotation.
         deterministic: None: True, or what the ScalarFunction says.
         name: None: that of the function.
@@ -252,7 +270,7 @@ def udf(
         return lambda function: udf(function, input_types, result_type, deterministic, name, func_type)
     called, own = _facts(f, name, func_type, deterministic)
     kind = _typed(result_type) if result_type is not None else _annotated(f, called)
-    return UserScalar(f, kind, func_type, called, own)
+    return _with_inputs(UserScalar(f, kind, func_type, called, own), input_types)
 
 
 def udtf(
@@ -278,7 +296,7 @@ def udtf(
         f: a function, a callable object, or a TableFunction; gives None for no row, a list, a range or an iterator of
             rows, or one row: a tuple, a Row, or a value where there is one column. By `async def`, or as an
             AsyncTableFunction, its rows are awaited.
-        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        input_types: of the arguments; user-defined types alone are used, others are those that arguments have.
         result_types: of its columns: a list, one type, a DataTypes.ROW with their names, or text such as
             "ROW<word STRING, size INT>".
         deterministic: None: True, or what the TableFunction says.
@@ -297,7 +315,8 @@ def udtf(
     if result_types is None:
         remedy = "write @udtf(result_types=[DataTypes.STRING(), DataTypes.INT()])"
         raise InvalidTypesError(f"the result types of function {called} are not known", remedy)
-    return UserTable(f, DataTypes.ARRAY(_row_type(result_types)), func_type, called, own)
+    function = UserTable(f, DataTypes.ARRAY(_row_type(result_types)), func_type, called, own)
+    return _with_inputs(function, input_types)
 
 
 def udaf(
@@ -319,7 +338,7 @@ def udaf(
 
     Args:
         f: an AggregateFunction; with a `func_type` other than "general" a function of columns, too.
-        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        input_types: of the arguments; user-defined types alone are used, others are those that arguments have.
         result_type: of its values, also as text such as "BIGINT"; None: what `get_result_type` says.
         accumulator_type: taken for PyFlink's sake: accumulators are pickled as they are.
         deterministic: None: True, or what the function says.
@@ -347,7 +366,7 @@ def udaf(
     if func_type == "pandas" and kind.root is Root.MAP:
         remedy = "return an ARRAY of ROW, or write an AggregateFunction"
         raise InvalidTypesError(f"the result type of function {called} over pandas is {kind}", remedy)
-    return UserAggregate(f, kind, func_type, called, own)
+    return _with_inputs(UserAggregate(f, kind, func_type, called, own), input_types)
 
 
 def udtaf(
@@ -359,7 +378,7 @@ def udtaf(
 
     Args:
         f: a TableAggregateFunction.
-        input_types: taken for PyFlink's sake: arguments have the types that they have.
+        input_types: of the arguments; user-defined types alone are used, others are those that arguments have.
         result_type: of its rows: a DataTypes.ROW with the names of its columns, or text; another type stands for rows
             of one column. None: what `get_result_type` says.
         accumulator_type: taken for PyFlink's sake: accumulators are pickled as they are.
@@ -381,7 +400,8 @@ def udtaf(
     if not isinstance(f, TableAggregateFunction):
         remedy = "give an instance of a TableAggregateFunction"
         raise InvalidTypesError(f"{called} is not a table aggregate function", remedy)
-    return UserAggregate(f, DataTypes.ARRAY(_row_type(_aggregate_type(f, called, result_type))), func_type, called, own)
+    kind = DataTypes.ARRAY(_row_type(_aggregate_type(f, called, result_type)))
+    return _with_inputs(UserAggregate(f, kind, func_type, called, own), input_types)
 
 
 def udptf(
@@ -483,6 +503,15 @@ def _refuse_async_columns(f: UserValue, func_type: str) -> None:
     kind = "table" if isinstance(f, AsyncTableFunction) else "scalar"
     problem = f"Async {kind} functions do not support {func_type} func_type"
     raise ValueError(f"{problem}; give func_type='general', and await the values of a row")
+
+
+def _with_inputs(function: SomeFunction, input_types: object) -> SomeFunction:
+    """Return a function that is given objects where a user-defined type is declared of an argument."""
+    types = input_types if isinstance(input_types, (list, tuple)) else [input_types]
+    is_own = [isinstance(kind, DataType) and stored_type(kind) != kind for kind in types]
+    if any(is_own):
+        function.input_types = tuple(kind if own else None for kind, own in zip(types, is_own, strict=True))
+    return function
 
 
 def _typed(data_type: DataType | str) -> DataType:

@@ -184,9 +184,10 @@ def _ensure_comparable(name: str, is_distinct: bool, operands: list[Expr], place
         SqlError: they cannot.
     """
     for operand in operands:
-        if operand.type.items or operand.type.root is Root.ROW:
+        if operand.type.items or operand.type.root in (Root.ROW, Root.RAW):
             described = f"{name}(DISTINCT)" if is_distinct else name
-            remedy = "aggregate a part of them, or CAST them to STRING"
+            of_raw = "aggregate what a function makes of the objects"
+            remedy = of_raw if operand.type.root is Root.RAW else "aggregate a part of them, or CAST them to STRING"
             raise SqlError(f"{described} of {operand.type}: its values cannot be compared", remedy, "", place)
 
 

@@ -225,7 +225,7 @@ def _keys(binder: ExpressionBinder, relation: Relation, scope: Scope, trees: lis
             tree = selected[int(tree.this) - 1]
             tree = tree.this if isinstance(tree, exp.Alias) else tree
         key = binder.bind(tree)
-        if key.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+        if key.type.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW):
             raise SqlError(f"GROUP BY has a key of type {key.type}", "group by a part of it", "", place_of(tree))
         if key not in keys:
             keys.append(key)

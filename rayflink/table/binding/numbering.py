@@ -98,7 +98,7 @@ def ensure_key(kind: DataType, place: Place | None) -> None:
     Raises:
         SqlError: they cannot.
     """
-    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW):
         raise SqlError(
             f"PARTITION BY has a key of type {kind}", "partition by a part of it, or by another column", "", place
         )
@@ -110,7 +110,7 @@ def ensure_order(kind: DataType, place: Place | None) -> None:
     Raises:
         SqlError: they cannot.
     """
-    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW):
+    if kind.root in (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW):
         remedy = "order by a part of it, or by another column"
         raise SqlError(f"values of type {kind} have no order", remedy, "", place)
 

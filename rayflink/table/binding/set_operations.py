@@ -79,7 +79,7 @@ def _marks(side: int) -> tuple[Expr, Expr]:
 
 
 def _check(schema: Schema, place: Place | None) -> None:
-    nested = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+    nested = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW)
     wrong = next((field for field in schema if field.type.root in nested), None)
     if wrong is not None:
         raise SqlError(f"column {wrong.name!r} of type {wrong.type} cannot be compared", "leave it out", "", place)

@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING
 
 from rayflink.user_types import UserValue
 
+from ..types import DataType, Root
+from .pickled_values import objects_of, python_values
+
 if TYPE_CHECKING:
     import pyarrow
 
 
-def pandas_value(column: pyarrow.Array) -> UserValue:
+def pandas_value(column: pyarrow.Array, kind: DataType | None = None) -> UserValue:
     """Return a column as pandas has it: a Series; of rows a DataFrame of their fields, all None where a row is.
+
+    Args:
+        kind: type of the column, which says where objects are; None: there are none.
 
     >>> import pyarrow
     >>> frame = pandas_value(pyarrow.array([{"a": 1, "b": "x"}, None]))
@@ -21,6 +27,11 @@ def pandas_value(column: pyarrow.Array) -> UserValue:
     import pandas  # type: ignore[import-untyped]
     import pyarrow
 
+    if kind is not None and objects_of(kind) is not None:
+        if kind.root is not Root.ROW:
+            return pandas.Series(python_values(column, kind), dtype=object)
+        inner = [pandas_value(part, field.type) for part, field in zip(column.flatten(), kind.fields, strict=True)]
+        return pandas.DataFrame(dict(zip((field.name for field in kind.fields), inner, strict=True)))
     if not pyarrow.types.is_struct(column.type):
         return column.to_pandas(maps_as_pydicts="lossy")
     names = [field.name for field in column.type]

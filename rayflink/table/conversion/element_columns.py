@@ -15,6 +15,7 @@ from rayflink.common.records.arrow_rows import without_instants
 from rayflink.common.records.lossy_arrow_casts import refuse_losses
 from rayflink.common.time import Instant
 from rayflink.common.types import Row
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.user_types import UserValue
 
 from ..errors import ElementTypeError, ElementValueError
@@ -100,6 +101,8 @@ class ElementColumns:
         if isinstance(kind, RowType):
             return self._row(kind, values, path)
         kind.to_arrow()
+        if kind.root is Root.RAW:
+            return [None if value is None else to_bytes(value) for value in values]
         self._check_classes(kind, _CLASSES.get(kind.root, ()), values, path)
         return self._atoms(kind, values, path)
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.records.arrow_values import shaped
+from rayflink.user_types import UserValue
 
 from ..types import DataType, Root, RowField
+from .pickled_values import objects_of, python_values
 from .python_values import plain_of
 
 if TYPE_CHECKING:
     import pyarrow
 
+    from ..plan.logical import Schema
 
-def has_map(kind: DataType) -> bool:
-    """Return whether a map is within values of a type: pandas has dicts for them, in which Arrow sees structs."""
-    return kind.root is Root.MAP or any(map(has_map, (*kind.items, *(field.type for field in kind.fields))))
+
+def has_objects(kind: DataType) -> bool:
+    """Return whether a map or a pickled object is within values of a type: Arrow sees structs in dicts of pandas."""
+    parts = (*kind.items, *(field.type for field in kind.fields))
+    return kind.root in (Root.MAP, Root.RAW) or any(map(has_objects, parts))
 
 
 def frame_values(column: Any) -> list[Any]:
@@ -26,7 +32,23 @@ def frame_values(column: Any) -> list[Any]:
 
     if isinstance(column, pandas.DataFrame):
         return list(column.to_dict("records"))
-    return [None if value is pandas.NA or value is pandas.NaT or value != value else value for value in column]
+    return [None if value is pandas.NA or value is pandas.NaT or _is_nan(value) else value for value in column]
+
+
+def _is_nan(value: UserValue) -> bool:
+    return isinstance(value, Number) and value != value
+
+
+def frame_of_rows(table: pyarrow.Table, schema: Schema) -> UserValue:
+    """Return the rows of a table as a DataFrame, with the objects that are pickled in its columns."""
+    import pandas
+
+    frame = table.to_pandas(maps_as_pydicts="lossy")
+    for place, column in enumerate(schema):
+        if objects_of(column.type) is not None:
+            values = python_values(table.column(place), column.type)
+            frame.isetitem(place, pandas.Series(values, dtype=object))
+    return frame
 
 
 def frame_table(frame: Any, fields: Sequence[RowField]) -> pyarrow.Table:
@@ -67,10 +89,10 @@ def inferred_table(frame: Any) -> pyarrow.Table:
 def _column(series: Any, kind: DataType) -> pyarrow.Array:
     import pyarrow
 
-    if not has_map(kind):
+    if not has_objects(kind):
         return pyarrow.array(series, from_pandas=True)
     plain = plain_of(kind)
     return pyarrow.array([shaped(plain, value) for value in frame_values(series)], kind.to_arrow())
 
 
-__all__ = ["frame_table", "frame_values", "has_map", "inferred_table"]
+__all__ = ["frame_of_rows", "frame_table", "frame_values", "has_objects", "inferred_table"]

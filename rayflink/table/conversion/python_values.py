@@ -10,6 +10,7 @@ from numbers import Integral
 from rayflink.common.records.arrow_values import shaped
 from rayflink.common.time import Instant
 from rayflink.common.types import Row
+from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.user_types import UserRecord, UserValue
 
 from ..types import DataType, Root, UserDefinedType
@@ -22,9 +23,12 @@ _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def plain_of(kind: DataType) -> Plain | None:
     """Return the conversion of a function's value to one that pyarrow accepts; None: it needs none.
 
-    Rows become dicts, maps pairs, user-defined objects the values in which they are stored, Instants numbers, and
-    decimal numbers are rounded to the digits of their type. Of other values pyarrow says what is wrong.
+    Rows become dicts, maps pairs, user-defined objects the values in which they are stored, Instants numbers, values of
+    RAW are pickled, and decimal numbers are rounded to the digits of their type. Of other values pyarrow says what is
+    wrong.
     """
+    if kind.root is Root.RAW:
+        return to_bytes
     if isinstance(kind, UserDefinedType):
         stored = plain_of(kind.sql_type())
         return lambda value: shaped(stored, kind.serialize(value))
@@ -91,13 +95,13 @@ def _plain_instant(unit: str) -> Plain:
 
 
 def plain_rows(rows: Sequence[UserRecord], names: Sequence[str], types: Sequence[DataType]) -> Sequence[UserRecord]:
-    """Records whose nested rows and maps are such as pyarrow takes; the records themselves where there are none.
+    """Records whose rows, maps and objects are such as pyarrow takes; the records themselves where there are none.
 
     Args:
         rows: Rows, tuples, lists, dicts; another value stands for a row of one field.
         names: of the fields, in the order of the types.
     """
-    nested = [(index, plain_of(kind)) for index, kind in enumerate(types) if kind.items or kind.fields]
+    nested = [(index, plain_of(kind)) for index, kind in enumerate(types) if _is_converted(kind)]
     plain = [(index, to_plain) for index, to_plain in nested if to_plain is not None]
     if not plain:
         return rows
@@ -109,6 +113,10 @@ def plain_rows(rows: Sequence[UserRecord], names: Sequence[str], types: Sequence
                 values[index] = shaped(kind, values[index])
         result.append(tuple(values))
     return result
+
+
+def _is_converted(kind: DataType) -> bool:
+    return bool(kind.items or kind.fields) or kind.root is Root.RAW
 
 
 def _fields(row: UserRecord, names: Sequence[str]) -> list[UserValue]:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from rayflink.common.errors import shorten
 from rayflink.common.records.print_form import floating_text
 from rayflink.common.records.time_strings import instant_text
 from rayflink.common.time import Instant
@@ -143,6 +144,7 @@ _TEXTS: dict[Root, Text] = {
     Root.DECIMAL: lambda value: format(value, "f"),
     Root.DOUBLE: lambda value: floating_text(np.float64(value)),
     Root.FLOAT: lambda value: floating_text(np.float32(value)),
+    Root.RAW: lambda value: shorten(value, 80),
 }
 
 

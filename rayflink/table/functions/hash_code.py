@@ -14,7 +14,7 @@ from rayflink.table.functions.encodings import hashes
 from rayflink.table.plan.typed import Arguments
 from rayflink.table.types import DataType, DataTypes, Root
 
-_NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW)
+_NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW)
 _WHOLE = {32: pyarrow.int32(), 64: pyarrow.int64()}
 
 

@@ -33,6 +33,7 @@ from rayflink.table.functions.nested_equality import elements, sizes
 from rayflink.table.functions.number_format import number_strings
 from rayflink.table.functions.regexes import each_distinct, strings_of
 from rayflink.table.functions.times import time_format
+from rayflink.table.plan.type_rules import contains_raw
 from rayflink.table.plan.typed import Arguments, Call, Expr, RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
@@ -335,7 +336,20 @@ def _enclosed(items: pyarrow.Array, values: pyarrow.Array, left: str, right: str
     return pc.binary_join_element_wise(left, pc.binary_join(lists, ","), right, "")
 
 
-@json_family("JSON_STRING(value)", "The value as JSON; null if the value is null.", takes(ANYTHING, gives=STRING))
+def _refusal(args: Sequence[Expr]) -> str:
+    """Return what is wanted where a value has pickled objects; "": nothing else."""
+    return "values that JSON has, and no objects of RAW" if any(contains_raw(arg.type) for arg in args) else ""
+
+
+def _infer_string(args: Sequence[Expr]) -> DataType | str:
+    return _refusal(args) or takes(ANYTHING, gives=STRING)(args)
+
+
+def _infer_array(args: Sequence[Expr]) -> DataType | str:
+    return _refusal(args) or STRING.not_null()
+
+
+@json_family("JSON_STRING(value)", "The value as JSON; null if the value is null.", _infer_string)
 @by_columns
 def _string(arguments: Arguments, columns: Columns) -> Any:
     kind = arguments.call.args[0].type
@@ -369,7 +383,7 @@ def _joined(parts: list[Any], present: list[Any], rows: int, ends: str) -> Any:
 def _infer_object(args: Sequence[Expr]) -> DataType | str:
     if len(args) % 2 or not all(constant(arg) is not None and arg.type.is_text for arg in args[::2]):
         return "keys that are literal strings, each with a value"
-    return STRING.not_null()
+    return _infer_array(args)
 
 
 def _object(arguments: Arguments, columns: Columns) -> Any:
@@ -398,7 +412,7 @@ json_family.add("JSON_OBJECT([[KEY] key VALUE value]* [{NULL | ABSENT} ON NULL])
                 _infer_object, _maker(_object), name="JSON_OBJECT")  # fmt: skip
 json_family.add("JSON_ARRAY([value]* [{NULL | ABSENT} ON NULL])",
                 "A JSON array; nulls are left out unless NULL ON NULL is written.",
-                lambda args: STRING.not_null(), _maker(_array), name="JSON_ARRAY")  # fmt: skip
+                _infer_array, _maker(_array), name="JSON_ARRAY")  # fmt: skip
 json_family.add("JSON(text)", "The text, which JSON_OBJECT and JSON_ARRAY insert as JSON, not as a string.",
                 takes(TEXT, gives=STRING), lambda arguments: arguments.values[0])  # fmt: skip
 

@@ -74,7 +74,7 @@ def _pair(part: Expr, join: Join) -> Pair | None:
 
 def _type_of(left: Expr, right: Expr) -> object:
     kind = common_type([left.type, right.type])
-    return None if kind is None or kind.root in (Root.MAP, Root.MULTISET, Root.ROW, Root.ARRAY) else kind
+    return None if kind is None or kind.root in (Root.MAP, Root.MULTISET, Root.ROW, Root.ARRAY, Root.RAW) else kind
 
 
 def keyed(join: Join, pairs: Sequence[Pair], rest: Sequence[Expr]) -> KeyedJoin:

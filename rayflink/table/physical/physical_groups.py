@@ -16,7 +16,7 @@ from ..plan.aggregate_call import AggregateCall
 from ..plan.changelog import Change
 from ..plan.groups import GroupAggregate, MiniBatch
 from ..plan.lineage import all_of, groups_of, lineage
-from ..plan.logical import WindowKind
+from ..plan.logical import Schema, WindowKind
 from ..plan.typed import Place
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
 from ..runtime.aggregates.window_spec import WindowAggregation, WindowSpec
@@ -30,7 +30,7 @@ from ..runtime.groups.group_operators import (
 )
 from ..runtime.groups.group_phases import part_names
 from ..runtime.windows.group_aggregate import GroupAggregateOperator, local_group_aggregate
-from ..types import Root
+from ..types import DataType, Root
 from ..user_functions.aggregate_kernels import UserAggregation, kernel_of
 from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl, row_type
 
@@ -40,8 +40,12 @@ _STORED_ONE_BY_ONE = {AggregateKind.ARRAY_AGG.value, AggregateKind.FIRST_VALUE.v
 """Aggregates that find the value of a row that is taken back among those of its group."""
 
 
-def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
-    """Translate the calls of a plan to aggregates of the runtime."""
+def aggregates_of(calls: Sequence[AggregateCall], schema: Schema) -> tuple[Aggregate, ...]:
+    """Translate the calls of a plan to aggregates of the runtime.
+
+    Args:
+        schema: the columns that they read.
+    """
     return tuple(
         Aggregate(
             AggregateKind.USER if call.function is not None else AggregateKind(call.name),
@@ -49,15 +53,22 @@ def aggregates_of(calls: Sequence[AggregateCall]) -> tuple[Aggregate, ...]:
             call.type,
             call.filter,
             call.distinct,
-            **_options(call),
+            **_options(call, schema),
         )
         for call in calls
     )
 
 
-def _options(call: AggregateCall) -> dict[str, Any]:
+def _columns_of(call: AggregateCall, schema: Schema) -> tuple[DataType, ...]:
+    """Return the types of the arguments that are no constants; several are the fields of one column."""
+    kinds = tuple(schema[argument].type for argument in call.arguments)
+    is_struct = call.options.count(None) > 1 and len(kinds) == 1
+    return tuple(field.type for field in kinds[0].fields) if is_struct else kinds
+
+
+def _options(call: AggregateCall, schema: Schema) -> dict[str, Any]:
     if call.function is not None:
-        return {"user": UserAggregation(kernel_of(call.function), call.options, call.type)}
+        return {"user": UserAggregation(kernel_of(call.function), call.options, call.type, _columns_of(call, schema))}
     if call.name == AggregateKind.PERCENTILE.value:
         return {"percentages": call.options}
     return {"separator": str(call.options[0])} if call.options else {}
@@ -66,7 +77,7 @@ def _options(call: AggregateCall) -> dict[str, Any]:
 def translate_group_aggregate(translation: Translation, plan: GroupAggregate) -> StreamBuilder:
     """Aggregate groups at the end of their table; in two phases the rows are aggregated before they are sent, too."""
     names = tuple(f"c{index}" for index in range(len(plan.grouping) + len(plan.calls)))
-    calls = aggregates_of(plan.calls)
+    calls = aggregates_of(plan.calls, plan.input.schema)
     aggregation = WindowAggregation(row_type(plan.input), plan.grouping, calls, _NO_WINDOWS, names)
     local = Factory(local_group_aggregate, aggregation)
     final = Factory(GroupAggregateOperator, aggregation, arrow_schema(plan.schema))
@@ -92,7 +103,7 @@ def translate_stream_groups(translation: Translation, plan: GroupAggregate) -> S
     spec = GroupSpec(
         tuple(column.type.to_arrow() for column in plan.input.schema),
         plan.grouping,
-        aggregates_of(plan.calls),
+        aggregates_of(plan.calls, plan.input.schema),
         ttl_ms,
         retracts,
         translation.wants_before(plan),

@@ -13,6 +13,7 @@ from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.aggregate_call import AggregateCall
 from ..plan.lineage import all_of, lineage, over_of, rows_of
+from ..plan.logical import Schema
 from ..plan.over import OF_WHOLE_PARTITIONS, UNTIL_ROW, Frame, OverAggregate
 from ..plan.ranks import Rank
 from ..runtime.aggregates.aggregates import Aggregate, AggregateKind
@@ -40,7 +41,7 @@ def translate_over(translation: Translation, plan: OverAggregate) -> StreamBuild
     below = plan.input
     time = below.schema[plan.keys[0][0]]
     ttl_ms = 0 if plan.frame.reach_ms is not None else translation.settings.state_ttl_ms
-    functions = tuple(_function(call) for call in plan.calls)
+    functions = tuple(_function(call, plan.input.schema) for call in plan.calls)
     stored = dict.fromkeys(column for call in plan.calls for column in (*call.arguments, call.filter)
                            if column is not None)  # fmt: skip
     identity = f"{over_of(plan)}: {', '.join(lineage(below, column) for column in stored) or 'rows'}"
@@ -63,7 +64,8 @@ def _translate_whole(translation: Translation, plan: OverAggregate) -> StreamBui
     """Sort the rows of whole tables, and add results to them at their end."""
     below, schema = plan.input, arrow_schema(plan.schema)
     kinds = tuple(column.type.to_arrow() for column in below.schema)
-    spec = OverSpec(kinds, plan.partition, plan.keys, plan.frame, tuple(map(_function, plan.calls)))
+    functions = tuple(_function(call, below.schema) for call in plan.calls)
+    spec = OverSpec(kinds, plan.partition, plan.keys, plan.frame, functions)
     names = [below.names[key] for key in plan.partition]
     rows = hash_partition(translation.stream(below), names)
     step = add_keyed_operator(rows, "OverAggregate", Factory(bounded_over, spec, schema), names)
@@ -83,9 +85,9 @@ def is_by_time(plan: Rank | OverAggregate) -> bool:
     return len(plan.keys) == 1 and not plan.keys[0][1] and plan.input.schema[plan.keys[0][0]].is_time
 
 
-def _function(call: AggregateCall) -> Aggregate | RowFunction:
+def _function(call: AggregateCall, schema: Schema) -> Aggregate | RowFunction:
     if call.function is not None or call.name in [kind.value for kind in AggregateKind]:
-        [aggregate] = aggregates_of([call])
+        [aggregate] = aggregates_of([call], schema)
         return aggregate
     columns = (*call.arguments, None, None)
     number = int(call.options[0]) if call.options else 1

@@ -70,7 +70,7 @@ def _one_phase(plan: WindowAggregate, aggregation: WindowAggregation) -> Factory
 
 def _window_aggregation(plan: WindowAggregate, zone: str) -> WindowAggregation:
     """Describe what the operators of a window aggregate compute; `zone` is the session's time zone."""
-    calls = aggregates_of(plan.calls)
+    calls = aggregates_of(plan.calls, plan.input.schema)
     names = tuple(f"c{index}" for index in range(len(plan.grouping) + len(calls)))
     return WindowAggregation(
         row_type(plan.input), plan.grouping, calls, _window_spec(plan, zone), names, aggregation_of(plan)

@@ -23,7 +23,8 @@ from ..definitions import ColumnDefinition, TableDefinition
 from ..errors import SqlError
 from ..plan.changelog import Change, ChangelogMode, ChangelogModes
 from ..plan.logical import Attribute, Relation, Sink
-from ..runtime.stream_columns import RecordsOperator
+from ..plan.type_rules import contains_raw
+from ..runtime.stream_columns import ObjectsOperator, RecordsOperator
 from ..schema import Schema
 from ..types import DataType, RowField
 from .stream_tables import ROWTIME
@@ -69,6 +70,9 @@ class StreamSink(TableSink):
             records = records.add_operator("Records", factory)
         time = None if self.drops_time else self.time
         columns = [column for index, column in enumerate(self.columns) if not self.drops_time or index != self.time]
+        if any(contains_raw(column.type) for column in columns):
+            factory = Factory(ObjectsOperator, tuple(column.type for column in columns))
+            records = records.add_operator("Objects", factory)
         return records.set_type(TableRows(columns, time)).stream
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from rayflink.common.data_types.composite_types import TupleTypeInfo
+from rayflink.common.data_types.basic_types import PickledBytesTypeInfo
+from rayflink.common.data_types.composite_types import RowTypeInfo, TupleTypeInfo
 from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.errors import InvalidTypesError
 from rayflink.common.records.arrow_types import to_arrow_schema
@@ -113,11 +114,23 @@ def columns_of(stream: DataStream) -> tuple[ColumnDefinition, ...]:
     if isinstance(declared, TableRows):
         return tuple(ColumnDefinition(column.name, column.type) for column in declared.columns)
     try:
-        schema = to_arrow_schema(_with_fields(declared))
+        return _columns_of_row(_with_fields(declared))
     except InvalidTypesError as error:
         remedy = "declare one, as in map(f, Types.ROW_NAMED([...], [...])) or map(f, Types.INT()), or give schema="
         raise InvalidTypesError(f"the columns of {stream.get_name()!r} are not known", remedy) from error
-    return tuple(ColumnDefinition(field.name, type_of(field)) for field in schema)
+
+
+def _columns_of_row(row_type: object) -> tuple[ColumnDefinition, ...]:
+    """Return the columns of a row type; what its fields have pickled is RAW."""
+    if not isinstance(row_type, RowTypeInfo) or PickledBytesTypeInfo not in set(map(type, row_type.get_field_types())):
+        return tuple(ColumnDefinition(field.name, type_of(field)) for field in to_arrow_schema(row_type))
+    columns: list[ColumnDefinition] = []
+    for name, kind in zip(row_type.get_field_names(), row_type.get_field_types(), strict=True):
+        is_pickled = isinstance(kind, PickledBytesTypeInfo)
+        columns += _columns_of_row(Types.ROW_NAMED([name], [kind])) if not is_pickled else [
+            ColumnDefinition(name, DataTypes.RAW())
+        ]
+    return tuple(columns)
 
 
 def _with_fields(declared: Any) -> Any:
@@ -130,7 +143,7 @@ def _with_fields(declared: Any) -> Any:
 
 def _is_single(declared: Any) -> bool:
     """Return whether records are values that are no rows, tuples or columns."""
-    if not isinstance(declared, TypeInformation) or isinstance(declared, TupleTypeInfo):
+    if not isinstance(declared, TypeInformation) or isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
         return False
     try:
         to_arrow_schema(declared)

@@ -168,10 +168,16 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
     return None
 
 
+def contains_raw(kind: DataType) -> bool:
+    """Return whether pickled objects are within values of a type; they are not compared."""
+    return kind.root is Root.RAW or any(map(contains_raw, (*kind.items, *(field.type for field in kind.fields))))
+
+
 def are_comparable(left: DataType, right: DataType) -> bool:
     """Return whether `=` and `<` are defined; a text is compared with a time as a time, never with a number."""
-    if _common(left, right) is not None:
-        return True
+    common = _common(left, right)
+    if common is not None:
+        return not contains_raw(common)
     times = (Root.DATE, Root.TIME, Root.TIMESTAMP, Root.TIMESTAMP_LTZ)
     return (left.is_text and right.root in times) or (right.is_text and left.root in times)
 

@@ -21,11 +21,11 @@ from rayflink.operators.base import OperatorContext, shortened
 from rayflink.operators.user_function import UserCode
 from rayflink.user_types import UserValue
 
+from ..conversion.pickled_values import python_values
 from ..plan.async_steps import AsyncCall, AsyncSteps
 from ..plan.typed import Evaluation, Session
 from ..user_functions.async_kernels import AsyncKernel
 from ..user_functions.function_classes import FunctionContext
-from ..user_functions.user_kernels import python_values
 from .async_answers import AsyncAnswers, AsyncCallSettings, CallFailure, WantedCalls
 from .calc import evaluated
 from .function_calls import OwnFunctions
@@ -238,7 +238,9 @@ def _wanted(call: AsyncCall, evaluation: Evaluation) -> tuple[WantedCalls, NDArr
         is_needed = evaluation.column(call.guard).fill_null(False)
         if is_needed.true_count < evaluation.rows:
             mask, evaluation = is_needed.to_numpy(zero_copy_only=False), evaluation.among(is_needed)
-    columns = [python_values(evaluation.column(arg)) for arg in call.call.args]
+    args = call.call.args
+    kinds = _kernel_of(call).argument_types([arg.type for arg in args])
+    columns = [python_values(evaluation.column(arg), kind) for arg, kind in zip(args, kinds, strict=True)]
     rows = list(zip(*columns, strict=True)) if columns else [()] * evaluation.rows
     return WantedCalls(_kernel_of(call), rows), mask
 

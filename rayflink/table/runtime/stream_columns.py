@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rayflink.common.records.arrow_rows import rows_to_arrow
-from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element
+from rayflink.common.records.arrow_rows import arrow_to_rows, rows_to_arrow
+from rayflink.common.records.arrow_values import shaped
+from rayflink.common.records.batches import MIN_TIMESTAMP, ArrowBatch, Batch, Element, RowBatch
 from rayflink.common.records.row_kinds import KINDS, kinds_of, with_kinds, without_kinds
 from rayflink.common.types import Row, RowKind
 from rayflink.operators.base import Operator
 from rayflink.operators.user_function import UserCode
 
+from ..conversion.pickled_values import ToObject, objects_of
 from ..conversion.python_values import plain_rows
+from ..plan.type_rules import contains_raw
 from ..plan.typed import RowError
 from ..types import DataType
 
@@ -62,7 +65,7 @@ class ColumnsOperator(Operator):
         stored = pyarrow.schema([field for index, field in enumerate(self._schema) if index != self._time])
         if isinstance(batch, ArrowBatch):
             kinds = kinds_of(batch.data)
-            data = without_kinds(batch.data).select(stored.names).cast(stored)
+            data = self._stored(without_kinds(batch.data).select(stored.names), stored)
         else:
             values = [(value,) for value in batch.values] if self._is_single else batch.values
             kinds = _kinds_of_rows(values)
@@ -75,6 +78,13 @@ class ColumnsOperator(Operator):
             return result
         self._check(kinds)
         return with_kinds(result, kinds)
+
+    def _stored(self, data: pyarrow.RecordBatch, stored: pyarrow.Schema) -> pyarrow.RecordBatch:
+        """Return columns of a stream in the types of the table; what is RAW there is no pickle yet."""
+        if not any(map(contains_raw, self._types)):
+            return data.cast(stored)
+        rows = plain_rows(arrow_to_rows(data), stored.names, self._types)
+        return rows_to_arrow(rows, stored)
 
     def _check(self, kinds: NDArray[np.int8]) -> None:
         """Raise RowError where rows do what they are not to do."""
@@ -142,6 +152,28 @@ class RecordsOperator(Operator):
         return data.filter(pyarrow.array(kinds != BEFORE))
 
 
+class ObjectsOperator(Operator):
+    """Gives columns with pickled objects as Rows that have the objects.
+
+    Args:
+        types: of the columns.
+    """
+
+    def __init__(self, types: Sequence[DataType]) -> None:
+        self._types = tuple(types)
+
+    def process(self, batch: Batch, input_index: int) -> Iterable[Element]:
+        assert isinstance(batch, ArrowBatch), f"found {batch!r}; rows of a table are columns"
+        rows = arrow_to_rows(batch.data)
+        shapes = [(index, objects_of(kind)) for index, kind in enumerate(self._types)]
+        objects: list[tuple[int, ToObject]] = [(index, shape) for index, shape in shapes if shape is not None]
+        for row in rows:
+            for index, shape in objects:
+                row._values[index] = shaped(shape, row._values[index])
+        stamps = None if batch.timestamps is None else [int(stamp) for stamp in batch.timestamps]
+        yield RowBatch(rows, stamps)
+
+
 def _milliseconds(column: Any) -> NDArray[np.int64]:
     """Moments since 1970: int64[n]; NULL is before all of them."""
     import pyarrow
@@ -153,4 +185,4 @@ def _milliseconds(column: Any) -> NDArray[np.int64]:
     return milliseconds
 
 
-__all__ = ["AFTER", "BEFORE", "DELETE", "INSERT", "ColumnsOperator", "RecordsOperator"]
+__all__ = ["AFTER", "BEFORE", "DELETE", "INSERT", "ColumnsOperator", "ObjectsOperator", "RecordsOperator"]

@@ -16,7 +16,7 @@ from ..errors import SqlError, nearest
 from ..parsing.statements import Tree
 from ..plan.conflicts import OnConflict
 from ..plan.logical import ANONYMOUS, Relation, Schema, Sink
-from ..plan.type_rules import widens
+from ..plan.type_rules import contains_raw, widens
 from ..plan.typed import Column, Evaluation, Expr, Literal, Session
 from . import resolution
 from .planning_context import PlanningContext, check_table
@@ -187,7 +187,10 @@ def _cast_column(plan: Relation, names: list[str], column: ColumnDefinition, tab
     source = plan.schema[index]
     if not widens(source.type, column.type):
         problem = f"column {column.name!r} of {table_name} is of type {column.type}, the query gives {source.type}"
-        raise SqlError(problem, f"write CAST(... AS {column.type.nullable()}) in the query", "", plan.place)
+        remedy = f"write CAST(... AS {column.type.nullable()}) in the query"
+        if contains_raw(source.type):
+            remedy = f"let a function make a {column.type.nullable()} of the objects"
+        raise SqlError(problem, remedy, "", plan.place)
     value = Column(source.type, index, source.name)
     return cast(value, column.type.as_nullable(source.type.is_nullable))
 

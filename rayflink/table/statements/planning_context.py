@@ -33,6 +33,7 @@ from ..physical.planner_settings import PlannerSettings
 from ..plan.changelog import Change
 from ..plan.emission import EmitOptions
 from ..plan.logical import UNNAMED, Relation, Scan
+from ..plan.type_rules import contains_raw
 from ..plan.typed import Place, Session
 from ..table_config import TableConfig
 from . import resolution
@@ -276,8 +277,18 @@ def check_table(path: Path, table: TableDefinition) -> None:
     """
     table_connector = connector(path, table)
     table_connector.parsed(".".join(path), current_options(table.options, ".".join(path)))
+    _refuse_objects(path, table)
     resolution.relation(path, table, None)
     table_connector.check(resolution.connected(path, table, reads=True))
+
+
+def _refuse_objects(path: Path, table: TableDefinition) -> None:
+    """Raise SqlError where a column is RAW: what others write there would be unpickled."""
+    for column in () if table.connected is not None else table.columns:
+        if column.type is not None and contains_raw(column.type):
+            described = f"column {column.name!r} of table {'.'.join(path)} is {column.type}"
+            problem = f"{described}, and no connector has such columns"
+            raise SqlError(problem, "let a function make a STRING or BYTES of the objects, and write that")
 
 
 __all__ = ["PlanningContext", "anonymous_name", "check_table"]

@@ -28,6 +28,7 @@ from .atomic_types import (
 from .data_type import MOST_LENGTH, DataType, RowField, number_within
 from .interval_types import DayTimeIntervalType, Resolution, YearMonthIntervalType, interval_between
 from .nested_types import ArrayType, ListViewType, MapType, MapViewType, MultisetType, RowType
+from .program_types import RawType
 
 
 class DataTypes:
@@ -215,6 +216,15 @@ class DataTypes:
     def MULTISET(element_type: DataType, nullable: bool = True) -> MultisetType:
         """Return the type of multisets: values with the number of times they occur."""
         return MultisetType(element_type, nullable)
+
+    @staticmethod
+    def RAW(nullable: bool = True) -> RawType:
+        """Return the type of any objects of the program, which are pickled in columns.
+
+        >>> print(DataTypes.ARRAY(DataTypes.RAW()))
+        ARRAY<RAW>
+        """
+        return RawType(nullable)
 
     @staticmethod
     def ROW(row_fields: Iterable[RowField | tuple[str, DataType]] = (), nullable: bool = True) -> RowType:

@@ -11,10 +11,10 @@ from .nested_types import RowType
 
 
 class RawType(DataType):
-    """Pickled objects, which only the program itself can read; no column of a table has it."""
+    """Objects of the program, which are pickled in columns; only functions of the program can read them."""
 
     root = Root.RAW
-    remedy = "declare DataTypes.BYTES(), and call pickle.dumps and pickle.loads in functions"
+    arrow_factory = "binary"
 
     def from_sql_type(self, obj: bytes) -> UserValue:
         """Return the object of its pickled form."""

@@ -13,10 +13,11 @@ from rayflink.common.types import Row
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 from rayflink.user_types import UserValue
 
+from ..conversion.pickled_values import python_values
 from ..plan.typed import Arguments, Function, RowError, Values
-from ..types import DataType
+from ..types import DataType, Root
 from .aggregate_classes import AggregateFunction, ImperativeAggregateFunction, TableAggregateFunction
-from .user_kernels import UserKernel, column_form, frame_of, python_values, rows_of_call, values_of_row
+from .user_kernels import UserKernel, column_form, frame_of, rows_of_call, values_of_row
 
 if TYPE_CHECKING:
     import pyarrow
@@ -107,11 +108,13 @@ class UserAggregation:
         kernel: the function.
         template: which arguments are constants.
         result: type of the results; of a function that gives rows an ARRAY of ROW.
+        columns: types of the arguments that are no constants.
     """
 
     kernel: AggregateKernel
     template: Template
     result: DataType
+    columns: tuple[DataType, ...] = ()
 
     # accumulators
 
@@ -208,7 +211,8 @@ class UserAggregation:
                 for row in rows_of_call(emit(accumulator))
             ]
         get_value: Callable[[UserValue], UserValue] = function.get_value
-        if is_last or not (self.result.items or self.result.fields):
+        is_atom = not (self.result.items or self.result.fields or self.result.root is Root.RAW)
+        if is_last or is_atom and self.kernel.result_type is None:
             return get_value
         return lambda accumulator: copied(get_value(accumulator))
 
@@ -222,7 +226,7 @@ class UserAggregation:
 
     def rows(self, values: pyarrow.Array) -> list[ArgumentRow]:
         """Return the arguments of each row."""
-        columns = iter(map(python_values, self._columns(values)))
+        columns = iter(map(python_values, self._columns(values), self._column_types()))
         parts = [next(columns) if constant is None else repeat(constant[0], len(values)) for constant in self.template]
         rows = list(zip(*parts, strict=True)) if parts else [()] * len(values)
         return [(_named(row, self.kernel.row_names),) for row in rows] if self.kernel.row_names else rows
@@ -232,6 +236,14 @@ class UserAggregation:
         count = self.template.count(None)
         return [] if not count else list(values.flatten()) if count > 1 else [values]
 
+    def _column_types(self) -> list[DataType | None]:
+        """Return the types of these columns, as the function has them."""
+        places = [place for place, constant in enumerate(self.template) if constant is None]
+        known = iter(self.columns)
+        types = [next(known, None) if constant is None else None for constant in self.template]
+        declared = self.kernel.input_types
+        return [declared[place] if place < len(declared) and declared[place] else types[place] for place in places]
+
     def column(self, values: list[UserValue]) -> pyarrow.Array:
         """Return results as a column."""
         return self.kernel.column_of(values, self.result)
@@ -239,7 +251,7 @@ class UserAggregation:
     def value_of_columns(self, values: pyarrow.Array) -> UserValue:
         """Return the result for all values of a group."""
         form = column_form(self.kernel.kind)
-        columns = [form(column) for column in self._columns(values)]
+        columns = list(map(form, self._columns(values), self._column_types()))
         if self.kernel.row_names:
             columns = [frame_of(self.kernel.kind, self.kernel.row_names, columns)]
         function = self.kernel.function

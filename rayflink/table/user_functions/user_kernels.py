@@ -7,15 +7,15 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import shorten
-from rayflink.common.records.arrow_values import shape_of
 from rayflink.common.types import Row
 from rayflink.user_types import UserValue
 
 from ..conversion.column_values import pandas_value, rows_of_table
-from ..conversion.frame_columns import frame_values, has_map
+from ..conversion.frame_columns import frame_values, has_objects
+from ..conversion.pickled_values import python_values
 from ..conversion.python_values import plain_of
 from ..plan.typed import Arguments, RowError, Values
-from ..types import DataType
+from ..types import DataType, stored_type
 from .function_classes import (
     AsyncScalarFunction,
     AsyncTableFunction,
@@ -51,6 +51,11 @@ class UserKernel:
         name: for messages.
     """
 
+    input_types: tuple[DataType | None, ...] = ()
+    """The user-defined types of arguments, None for other arguments."""
+    result_type: DataType | None = None
+    """The declared type of results with user-defined types in it; None: there are none."""
+
     def __init__(self, function: Any, kind: str, name: str) -> None:
         self._function, self._kind, self._name = function, kind, name
         self._call = body_of(function)
@@ -73,23 +78,29 @@ class UserKernel:
         if isinstance(self._function, UserDefinedFunction):
             self._function.close()
 
+    def argument_types(self, types: Sequence[DataType]) -> list[DataType]:
+        """Return the types of arguments of these types as the function has them: user-defined types where declared."""
+        declared = (*self.input_types, *[None] * len(types))
+        return [kind if own is None else own for kind, own in zip(types, declared, strict=False)]
+
     def column_of(self, values: list[UserValue], kind: DataType) -> pyarrow.Array:
         """Return the function's results as a column.
 
         Raises:
             RowError: one of them is of another type.
         """
-        return self._column(values, kind, self._name)
+        return self._column(values, self.result_type or kind, self._name)
 
     def __call__(self, arguments: Arguments) -> Values:
         import pyarrow
 
         if self._kind == "general":
             output = self._by_row(arguments, lambda value: value)
-            return self._column(output, arguments.call.type, self._name)
+            return self.column_of(output, arguments.call.type)
         result = self._of_columns(arguments)
-        if hasattr(result, "iloc") and has_map(arguments.call.type):  # dicts, of which Arrow would guess a struct
-            result = self._column(frame_values(result), arguments.call.type, self._name)
+        is_plain = self.result_type is None and not has_objects(arguments.call.type)
+        if hasattr(result, "iloc") and not is_plain:  # dicts, of which Arrow would guess a struct
+            result = self.column_of(frame_values(result), arguments.call.type)
         result = self._values_of(result, arguments.result)
         if isinstance(result, pyarrow.ChunkedArray):
             result = result.combine_chunks()
@@ -123,7 +134,9 @@ class UserKernel:
     def _of_columns(self, arguments: Arguments) -> Any:
         """Call the function with columns."""
         form = column_form(self._kind)
-        columns = [form(_column(values, arguments.rows)) for values in arguments.values]
+        kinds = self.argument_types([arg.type for arg in arguments.call.args])
+        pairs = zip(arguments.values, kinds, strict=True)
+        columns = [form(_column(values, arguments.rows), kind) for values, kind in pairs]
         try:
             return self._call(*columns)
         except Exception as error:
@@ -132,7 +145,9 @@ class UserKernel:
 
     def _by_row(self, arguments: Arguments, convert: Callable[[Any], Any]) -> list[Any]:
         """Call the function for each row."""
-        columns = [python_values(_column(values, arguments.rows)) for values in arguments.values]
+        kinds = self.argument_types([arg.type for arg in arguments.call.args])
+        pairs = zip(arguments.values, kinds, strict=True)
+        columns = [python_values(_column(values, arguments.rows), kind) for values, kind in pairs]
         rows: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * arguments.rows
         left, call = iter(rows), self._call
         try:
@@ -153,7 +168,7 @@ class UserKernel:
         import pyarrow
 
         wrong = (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError)
-        target = kind.to_arrow()
+        target = stored_type(kind).to_arrow()
         plain = plain_of(kind)
         values = values if plain is None else [None if value is None else plain(value) for value in values]
         try:
@@ -210,9 +225,10 @@ class RowsKernel(UserKernel):
         width = len(kind.fields)
         values = [values_of_row(row, width, self._name) for row in rows]
         columns = list(zip(*values, strict=True)) if values else [()] * width
+        declared = kind if self.result_type is None else self.result_type.items[0]
         arrays = [
             self._column(list(column), field.type, self._name)
-            for column, field in zip(columns, kind.fields, strict=True)
+            for column, field in zip(columns, declared.fields, strict=True)
         ]
         return pyarrow.ListArray.from_arrays(pyarrow.array(offsets), _struct(arrays, kind))
 
@@ -292,10 +308,10 @@ def _column(values: Values, rows: int) -> pyarrow.Array:
     return values.combine_chunks() if isinstance(values, pyarrow.ChunkedArray) else values
 
 
-def column_form(kind: str) -> Callable[[pyarrow.Array], UserValue]:
-    """Return the conversion of columns to those of a kind: pandas, Arrow or polars."""
-    forms: dict[str, Callable[[pyarrow.Array], UserValue]] = {
-        "pandas": pandas_value, "polars": _to_polars, "arrow": lambda column: column,
+def column_form(kind: str) -> Callable[[pyarrow.Array, DataType | None], UserValue]:
+    """Return the conversion of columns with their types to those of a kind: pandas, Arrow or polars."""
+    forms: dict[str, Callable[[pyarrow.Array, DataType | None], UserValue]] = {
+        "pandas": pandas_value, "polars": lambda column, _: _to_polars(column), "arrow": lambda column, _: column,
     }  # fmt: skip
     return forms[kind]
 
@@ -328,14 +344,6 @@ def _to_polars(column: pyarrow.Array) -> Any:
     return polars.Series(column)
 
 
-def python_values(column: pyarrow.Array) -> list[Any]:
-    """Convert values for functions: a Row for a row, a dict for a map; a FLOAT with the value it computes with."""
-    shape = shape_of(column.type, shortens_floats=False)
-    values: list[Any] = column.to_pylist()
-    return values if shape is None else [None if value is None else shape(value) for value in values]
-
-
 __all__ = [
-    "KINDS", "RowsKernel", "UserKernel", "body_of", "column_form", "frame_of", "python_values", "rows_of_call",
-    "values_of_row",
+    "KINDS", "RowsKernel", "UserKernel", "body_of", "column_form", "frame_of", "rows_of_call", "values_of_row",
 ]  # fmt: skip

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from rayflink.common import Instant, Row
-from rayflink.common.errors import InvalidTypesError
 from rayflink.table import DataTypes as D
 from rayflink.table import EnvironmentSettings, TableEnvironment, UserDefinedType
 from rayflink.table.conversion.element_columns import ElementColumns
 from rayflink.table.conversion.inferred_types import declared_row_type, infer_row_type
-from rayflink.table.types import LocalZonedTimestampType, RawType, RowType
+from rayflink.table.types import LocalZonedTimestampType, RowType
 
 Point = namedtuple("Point", "x y")
 
@@ -170,7 +169,6 @@ def test_a_type_takes_a_value_also_within_others(value, kind):
         ({"a": [None]}, D.MAP(D.STRING(), D.ARRAY(D.INT(False))), ValueError, "element of value of field 'f'"),
         ({"x": "a"}, PLACE_ROW, TypeError, "field 'x' of field 'f': found 'a' of str, wanted DOUBLE"),
         (5, PLACE_ROW, TypeError, r"found 5 of int, wanted a row of \['x', 'y'\]"),
-        (b"", RawType(), InvalidTypesError, "no column of a table can be of type RAW; declare DataTypes.BYTES"),
     ],
 )
 def test_what_a_type_does_not_take_is_an_error_that_names_the_field(value, kind, error, problem):

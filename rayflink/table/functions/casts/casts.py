@@ -65,6 +65,7 @@ _GROUPS = {
     Root.MULTISET: "multiset",
     Root.ROW: "row",
     Root.NULL: "null",
+    Root.RAW: "raw",
 }
 NUMBERS = ("integer", "decimal", "float")
 

@@ -29,7 +29,7 @@ from ...plan.logical import Relation
 from ...plan.typed import Call, Evaluation, Expr, Literal, RowError, Session, named
 from ...types import DataType, DataTypes, Root
 
-_NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.NULL)
+_NESTED = (Root.ARRAY, Root.MAP, Root.MULTISET, Root.ROW, Root.RAW, Root.NULL)
 
 
 def fold_constants(plan: Relation, session: Session) -> Relation:

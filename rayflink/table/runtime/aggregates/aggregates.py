@@ -109,7 +109,7 @@ def result_type(kind: AggregateKind, argument: DataType | None = None, is_filter
 
 
 def _has_order(kind: DataType) -> bool:
-    return not kind.items and kind.root not in (Root.ROW, Root.NULL)
+    return not kind.items and kind.root not in (Root.ROW, Root.RAW, Root.NULL)
 
 
 __all__ = ["MOMENTS", "Aggregate", "AggregateKind", "result_type"]

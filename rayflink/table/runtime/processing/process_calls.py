@@ -11,14 +11,15 @@ from rayflink.common.records.row_kinds import KINDS, kinds_of, without_kinds
 from rayflink.common.types import Row
 from rayflink.user_types import UserValue
 
+from ...conversion.pickled_values import python_values
 from ...plan.typed import Evaluation, RowError
+from ...types import RowField
 from ...user_functions.process.contexts import (
     ProcessTableFunctionContext,
     ProcessTableFunctionTableSemantics,
     unknown_name,
 )
 from ...user_functions.process.function_classes import eval_of, on_timer_of
-from ...user_functions.user_kernels import python_values
 from .process_spec import ProcessSpec
 from .process_timers import PartitionTimers
 
@@ -144,20 +145,20 @@ def _argument_values(spec: ProcessSpec) -> list[UserValue]:
     for argument, default in zip(declaration.arguments, declaration.defaults, strict=True):
         expr = given_values.get(argument.name)
         if expr is not None:
-            [value] = python_values(evaluation.column(expr))
+            [value] = python_values(evaluation.column(expr), expr.type)
             values.append(value)
         else:
             values.append(None if argument.is_table else default)
     return values
 
 
-def rows_of(data: pa.RecordBatch, names: Sequence[str]) -> list[Row]:
-    """Return rows as the function is given them, with their kinds."""
-    if not names:
+def rows_of(data: pa.RecordBatch, fields: Sequence[RowField]) -> list[Row]:
+    """Return rows of these columns as the function is given them, with their kinds."""
+    if not fields:
         return [Row() for _ in range(data.num_rows)]
     kinds, plain = kinds_of(data), without_kinds(data)
-    columns = [python_values(column) for column in plain.columns]
-    shaped = Row(*names)
+    columns = [python_values(column, field.type) for column, field in zip(plain.columns, fields, strict=True)]
+    shaped = Row(*(field.name for field in fields))
     rows = [shaped(*values) for values in zip(*columns, strict=True)]
     if kinds is not None:
         for row, kind in zip(rows, kinds.tolist(), strict=True):

@@ -70,7 +70,7 @@ class ProcessRowOperator(Operator):
 
     def _results(self, data: pa.RecordBatch, out: ResultRows) -> Iterator[None]:
         times = _times(self._spec, data, 0)
-        for place, row in enumerate(rows_of(data, _names(self._spec, 0))):
+        for place, row in enumerate(rows_of(data, self._spec.rows[0].fields)):
             self._call.time_ms = None if times is None else times[place]
             out.add(place, self._calls.eval(0, row, ()), self._call.time_ms)
             yield
@@ -139,7 +139,7 @@ class ProcessSetOperator(KeyedOperator):
 
     def _results(self, data: pa.RecordBatch, table: int, out: ResultRows) -> Iterator[None]:
         times, call, context = _times(self._spec, data, table), self._call, self.context
-        rows, evaluate, states_of = rows_of(data, _names(self._spec, table)), self._calls.eval, self._states.of
+        rows, evaluate, states_of = rows_of(data, self._spec.rows[table].fields), self._calls.eval, self._states.of
         for place, (key, row) in enumerate(zip(self._keys(data, table), rows, strict=True)):
             context.key = key
             call.time_ms = None if times is None else times[place]
@@ -196,10 +196,6 @@ class ProcessSetOperator(KeyedOperator):
             columns += [pa.array(column, self._spec.schema.types[first + place])
                         for place, column in enumerate(values[:width])]  # fmt: skip
         return columns
-
-
-def _names(spec: ProcessSpec, table: int) -> list[str]:
-    return [field.name for field in spec.rows[table].fields]
 
 
 def _times(spec: ProcessSpec, data: pa.RecordBatch, table: int) -> list[int] | None:
