@@ -27,6 +27,14 @@ Fields = Mapping[str, UserValue]
 Described = TypeVar("Described", bound=StateDescriptor)
 
 
+def are_equal(first: Fields | None, second: Fields | None) -> bool:
+    """Return whether fields are equal; arrays, whose comparison has no single answer, are taken for different."""
+    try:
+        return bool(first == second)
+    except ValueError:
+        return False
+
+
 class RowForm:
     """Objects of a value state that are Rows, whose fields are None at first.
 
@@ -71,7 +79,7 @@ class ObjectForm:
     def store(self, value: UserValue) -> Fields | None:
         """Return its attributes; None: it is like a new object."""
         attributes = self._attributes(value)
-        return None if attributes == self._attributes(self._class()) else attributes
+        return None if are_equal(attributes, self._attributes(self._class())) else attributes
 
     def _attributes(self, value: UserValue) -> dict[str, UserValue]:
         if is_dataclass(value):
@@ -153,7 +161,7 @@ class ValueEntry:
     def save(self, value: UserValue) -> None:
         """Write the object of the current key."""
         content = self._form.store(value)
-        if self._expires and content == self._state.value():
+        if self._expires and are_equal(content, self._state.value()):
             return
         self._state.update(content)
 
