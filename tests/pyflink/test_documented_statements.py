@@ -120,6 +120,8 @@ def test_catalogs_databases_and_views():
     assert printed(t_env, "DESC CATALOG EXTENDED cat2")[2:] == ["comment comment for catalog 'cat2'"]
     for pattern in ("LIKE 'cat%'", "ILIKE 'CAT_'", "NOT ILIKE 'DEFAULT%'"):
         assert printed(t_env, f"SHOW CATALOGS {pattern}") == ["cat2"]
+    for pattern in ("LIKE 'CAT2'", r"LIKE 'ca\_2'", r"LIKE 'cat2\%'"):
+        assert printed(t_env, f"SHOW CATALOGS {pattern}") == []
     run(t_env, "CREATE DATABASE IF NOT EXISTS db1 COMMENT 'c' WITH ('k' = 'v')", "ALTER DATABASE db1 SET ('k' = 'w')",
         f"CREATE TABLE db1.person (id INT) {GENERATED}", f"CREATE TABLE db1.dim (id INT) {GENERATED}",
         "USE db1")  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import TokenType
 
 from ..plan.typed import Place
@@ -178,8 +180,9 @@ class CatalogDefinitions(ModelDefinitions):
 
     def _liked(self, show: statements.Show) -> statements.Show:
         negated = self._words("NOT")
-        if self._words("LIKE") or self._words("ILIKE"):
-            return statements.Show(show.what, show.path, self._string(), negated, place=show.place)
+        for word in ("LIKE", "ILIKE"):
+            if self._words(word):
+                return replace(show, like=self._string(), negated=negated, ignores_case=word == "ILIKE")
         return show
 
     def _begun_describe(self) -> statements.Describe:

@@ -309,6 +309,7 @@ class Show(Statement):
         path: of which table or database.
         like: a pattern of names.
         partition: column -> value that partitions must have.
+        ignores_case: whether the pattern is one of ILIKE.
     """
 
     what: str
@@ -316,6 +317,7 @@ class Show(Statement):
     like: str | None = None
     negated: bool = False
     partition: Mapping[str, str] = field(default_factory=dict)
+    ignores_case: bool = False
 
 
 @dataclass(frozen=True)

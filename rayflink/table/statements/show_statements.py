@@ -128,8 +128,10 @@ def _is_like(name: str, statement: Show) -> bool:
     if statement.like is None:
         return True
     wildcards = {"%": ".*", "_": "."}
-    pattern = "".join(wildcards.get(character) or re.escape(character) for character in statement.like)
-    return bool(re.fullmatch(pattern, name, re.IGNORECASE)) is not statement.negated
+    pieces = re.findall(r"\\[%_]|.", statement.like, re.DOTALL)
+    pattern = "".join(wildcards.get(piece) or re.escape(piece[-1]) for piece in pieces)
+    ignores_case = statement.ignores_case or statement.what.endswith("FUNCTIONS")  # whose names have no case
+    return bool(re.fullmatch(pattern, name, re.IGNORECASE if ignores_case else 0)) is not statement.negated
 
 
 def _create_statement(catalogs: Catalogs, statement: Show) -> str:
