@@ -27,7 +27,7 @@ from ..plan.logical import (
     Values,
     WindowAggregate,
 )
-from ..plan.ranks import ENDLESS_ORDER
+from ..plan.ranks import ENDLESS_ORDER, is_by_time
 from ..plan.type_rules import common_type
 from ..plan.typed import Column, Expr, Function, Literal, Place
 from . import changelog_columns, joins, laterals, model_calls, process_tables, scalar_queries, set_operations, windows
@@ -366,8 +366,6 @@ class QueryBinder:
         order, limit, offset = (tree.args.get(name) for name in ("order", "limit", "offset"))
         if order is None and limit is None and offset is None:
             return relation
-        if not self.is_batch and order is not None and limit is None and not awaits_limit(order):
-            raise SqlError(*ENDLESS_ORDER, "", place_of(order))
         keys: list[tuple[int, bool, bool]] = []
         width = len(relation.schema) - len(unseen)
         for number, key_tree in enumerate(order.expressions if order is not None else ()):
@@ -381,7 +379,10 @@ class QueryBinder:
         count = None if limit is None else self._count(limit)
         first = 0 if offset is None else self._whole(offset.expression)
         if self.is_batch or not keys or count is None:
-            ordered: Relation = Sort(relation.schema, relation, tuple(keys), first, count)
+            rows = Sort(relation.schema, relation, tuple(keys), first, count)
+            if not (self.is_batch or order is None or awaits_limit(order) or is_by_time(rows)):
+                raise SqlError(*ENDLESS_ORDER, "", place_of(order))
+            ordered: Relation = rows
         elif count:
             ordered = first_in_order(relation, keys, first, count)
         else:

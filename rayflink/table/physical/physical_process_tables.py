@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from rayflink.datastream.streams.stream_builder import StreamBuilder
 from rayflink.operators.factory import Factory
 
 from ..conversion.arrow_columns import arrow_schema
 from ..errors import SqlError
 from ..plan.changelog import ChangelogMode
-from ..plan.logical import Relation, order_text
-from ..plan.over import UNTIL_ROW
+from ..plan.logical import Relation
 from ..plan.process_tables import ProcessTable, TableArgument
 from ..runtime.key_columns import columns_key
-from ..runtime.over.over_operator import OverOperator
-from ..runtime.over.over_spec import OverSpec
 from ..runtime.processing.process_operators import ProcessRowOperator, ProcessSetOperator
 from ..runtime.processing.process_spec import ProcessSpec
 from ..types import DataType, DataTypes
 from ..user_functions.process.kernels import ProcessKernel
+from .time_sort import time_sort
 from .translation import Translation, add_keyed_operator, hash_partition, line_with_ttl
 
 
@@ -74,15 +70,10 @@ def _partitioned(
     translation: Translation, below: Relation, table: TableArgument, names: list[str], identity: str
 ) -> StreamBuilder:
     """Return the rows of a table by partition, put into the order of their times where ORDER BY says so."""
-    rows = hash_partition(translation.stream(below), names)
+    rows = translation.stream(below)
     if not table.order:
-        return rows
-    fields: list[pa.Field] = list(arrow_schema(below.schema))
-    kinds = tuple(field.type for field in fields)
-    spec = OverSpec(kinds, table.partition, table.order, UNTIL_ROW, (), True, 0, identity)
-    sort = Factory(OverOperator, spec, fields, pa.schema(fields))
-    step = add_keyed_operator(rows, "TimeSort", sort, names, f"order of time: {identity}")
-    return step.set_description(f"TimeSort(orderBy=[{order_text(below.names, table.order)}])")
+        return hash_partition(rows, names)
+    return time_sort(rows, below, table.partition, table.order, identity)
 
 
 def _ensure_own_uid(translation: Translation, plan: ProcessTable) -> None:

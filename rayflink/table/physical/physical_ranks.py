@@ -11,8 +11,9 @@ from ..conversion.arrow_columns import arrow_schema
 from ..environment_settings import is_batch
 from ..errors import SqlError
 from ..plan.lineage import all_of, rows_of
-from ..plan.logical import Sort
-from ..plan.ranks import ENDLESS_ORDER, Rank, WindowRank
+from ..plan.logical import Sort, order_text
+from ..plan.ranks import ENDLESS_ORDER, Rank, WindowRank, is_by_time
+from ..runtime.ranks.arrival_sort import ArrivalSortOperator
 from ..runtime.ranks.bounded_rank import bounded_rank, row_numbers
 from ..runtime.ranks.limits import LimitOperator, LocalLimitOperator
 from ..runtime.ranks.ranking import Ranking
@@ -21,6 +22,7 @@ from ..runtime.ranks.window_rank import local_rank, window_rank
 from ..types import DataTypes
 from .physical_top_rows import translate_top_rows
 from .physical_windows import attached_windows
+from .time_sort import time_sort
 from .translation import Translation, add_keyed_operator, hash_partition, row_type
 
 
@@ -31,7 +33,7 @@ def translate_sort(translation: Translation, plan: Sort) -> StreamBuilder:
         SqlError: the rows are those of a stream, and it is not said how many are wanted.
     """
     if plan.keys and not is_batch(translation.env.get_configuration()):
-        raise SqlError(*ENDLESS_ORDER)
+        return _sort_by_time(translation, plan)
     rows, name, line = translation.stream(plan.input), "Sort" if plan.keys else "Limit", plan.explain_line()
     if plan.limit is not None:  # each subtask drops rows that cannot be in the result
         most = plan.offset + plan.limit
@@ -46,6 +48,22 @@ def translate_sort(translation: Translation, plan: Sort) -> StreamBuilder:
     if plan.limit is not None:
         translation.limits.add(step.step_id)
     return step
+
+
+def _sort_by_time(translation: Translation, plan: Sort) -> StreamBuilder:
+    """Sort the rows of a stream in one subtask: by event time as the watermark passes, or as they come.
+
+    Raises:
+        SqlError: the order does not begin with a time attribute.
+    """
+    if not is_by_time(plan):
+        raise SqlError(*ENDLESS_ORDER, "", plan.place)
+    rows, line = translation.stream(plan.input), f"TemporalSort(orderBy=[{order_text(plan.names, plan.keys)}])"
+    if not plan.input.schema[plan.keys[0][0]].is_event_time:
+        step = rows.single_partition().add_operator("TemporalSort", Factory(ArrivalSortOperator, plan.keys[1:]))
+        return step.set_parallelism(1).set_description(line)
+    sorted_rows = time_sort(rows, plan.input, (), plan.keys, rows_of(plan.input))
+    return sorted_rows.set_parallelism(1).set_description(line)
 
 
 def translate_rank(translation: Translation, plan: Rank) -> StreamBuilder:

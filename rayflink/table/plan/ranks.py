@@ -6,13 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .changelog import Change
-from .logical import Relation, order_text
+from .logical import Relation, Sort, order_text
 
 ENDLESS_ORDER = (
     "ORDER BY over an unbounded stream",
-    "add LIMIT, or run the query in batch mode: EnvironmentSettings.in_batch_mode()",
+    "order by a time attribute first, ascending, or add LIMIT, or run the query in batch mode: "
+    "EnvironmentSettings.in_batch_mode()",
 )
 """The error of an order that would be known at the end of a stream, and its remedy."""
+
+
+def is_by_time(sort: Sort) -> bool:
+    """Return whether rows are ordered by a time attribute first, which ascends, so that those of a stream can be."""
+    if not sort.keys or sort.offset or sort.limit is not None:
+        return False
+    column, is_descending, _ = sort.keys[0]
+    return not is_descending and sort.input.schema[column].is_time
 
 
 @dataclass(frozen=True)
@@ -134,4 +143,4 @@ class WindowRank(Rank):
         return f"WindowDeduplicate({window}, {keep}{keys}, orderKey=[{self.names[self.keys[0][0]]}], order=[ROWTIME])"
 
 
-__all__ = ["Deduplicate", "Rank", "WindowRank"]
+__all__ = ["ENDLESS_ORDER", "Deduplicate", "Rank", "WindowRank", "is_by_time"]

@@ -71,7 +71,14 @@ class GoldenQuery:
         if self.options.get("fold") == "true":
             changes = [Row(*values) for values in materialized(changes)]
         rows = [text(row) for row in changes]
-        return rows if "ORDER BY" in self.text.upper() and self.options.get("mode") == "batch" else sorted(rows)
+        return rows if self.is_ordered else sorted(rows)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the query says in which order its rows come: in a stream, by time and at its end."""
+        if self.options.get("mode") == "batch":
+            return "ORDER BY" in self.text.upper()
+        return re.search(r"ORDER BY (ts|window_time)[^()]*\Z", self.text) is not None and "LIMIT" not in self.text
 
     def expected_text(self, t_env: TableEnvironment) -> str:
         """Plan and rows, as they are expected."""

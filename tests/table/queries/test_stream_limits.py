@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from rayflink.actors.messages.states import JobStatus
+from rayflink.common.records.batches import ArrowBatch
 from rayflink.connectors.collection import CollectSink
 from rayflink.table import EnvironmentSettings, SqlError, TableEnvironment
 from rayflink.table.expressions import col
+from rayflink.table.runtime.ranks.arrival_sort import ArrivalSortOperator
 from rayflink.table.runtime.ranks.limits import LimitOperator
 from rayflink.table.table import plan_of
 from rayflink.testing import KillTask, rec, simulate, verify, wm
@@ -129,14 +132,42 @@ def test_rows_that_change_have_no_limit():
 
 
 def test_an_order_of_all_rows_is_refused(t_env):
-    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
-        t_env.execute_sql("SELECT n FROM numbers ORDER BY n")
-    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
-        t_env.execute_sql("SELECT n FROM numbers ORDER BY n OFFSET 3")
-    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; add LIMIT"):
+    for query in ("SELECT n FROM numbers ORDER BY n", "SELECT n FROM numbers ORDER BY n OFFSET 3"):
+        with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; order by a time attribute first"):
+            t_env.execute_sql(query)
+    with pytest.raises(SqlError, match="ORDER BY over an unbounded stream; order by a time attribute first"):
         t_env.from_path("numbers").order_by(col("n")).execute()
     with pytest.raises(SqlError, match="there is no column 'm'"):
         t_env.from_path("numbers").order_by(col("m"))
+
+
+TIMED = """CREATE TABLE timed (n INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+    WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}')"""
+
+
+def test_rows_of_a_stream_are_ordered_by_time(t_env, tmp_path):
+    lines = [f"{n},2024-01-01 00:00:0{second}" for n, second in ((3, 3), (1, 1), (2, 1), (9, 2))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    t_env.execute_sql(TIMED.format(path=tmp_path))
+
+    def rows(query: str) -> list[int]:
+        return [row[0] for row in t_env.execute_sql(query).collect()]
+
+    assert rows("SELECT n FROM timed ORDER BY ts, n DESC") == [2, 1, 9, 3]
+    ordered = t_env.from_path("timed").order_by(col("ts"), col("n"))
+    assert [row[0] for row in ordered.execute().collect()] == [1, 2, 9, 3]
+    assert sorted(rows("SELECT n FROM (SELECT n, PROCTIME() AS p FROM timed) ORDER BY p")) == [1, 2, 3, 9]
+    for order in ("ts DESC", "n, ts", "ts OFFSET 1"):
+        with pytest.raises(SqlError, match="ORDER BY over an unbounded stream"):
+            t_env.execute_sql(f"SELECT n, ts FROM timed ORDER BY {order}")
+
+
+def test_rows_of_one_time_are_ordered_by_the_columns_behind_it():
+    operator = ArrivalSortOperator(((1, True, False), (0, False, True)))
+    batch = pa.record_batch({"a": [1, 2, 3, None], "b": ["x", "y", "x", "y"]})
+    [element] = operator.process(ArrowBatch(batch), 0)
+    assert element.data.to_pydict() == {"a": [None, 2, 1, 3], "b": ["y", "y", "x", "x"]}
+    assert ArrivalSortOperator(()).process(ArrowBatch(batch), 0) == (ArrowBatch(batch),)
 
 
 WORDS = [("tea", 3), ("cup", 8), ("pot", 5), ("tea", 6), ("jar", None)]

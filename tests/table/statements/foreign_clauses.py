@@ -259,7 +259,6 @@ CLAUSES |= {
     "of": (
         "HISTORY", "WHERE a = 1", "LIMIT 3", "STARTS WITH 'x'", "IN ACCOUNT", "FORMAT JSON", "AS JSON", "AS SERDE",
         "FROM default_database FROM x", "PARTITION (a = 1)", "FROM nothing", "IN nothing", "LIKE 'x%' ESCAPE '!'",
-        "ILIKE 'x%'",
     ),
     "described": ("EXTENDED", "FORMATTED", "TABLE", "DATABASE", "FUNCTION", "HISTORY", "STREAM"),
     "used": ("SCHEMA", "DATABASE", "ROLE", "WAREHOUSE"),

@@ -1,0 +1,1 @@
+SELECT id, customer, ts FROM orders WHERE product IS NOT NULL ORDER BY ts, customer DESC, id
