@@ -8,7 +8,8 @@
 Statements are run by `rayflink.table`, and a gateway is served by another part; neither belongs here.
 
     >>> from rayflink import dbapi
-    >>> with dbapi.connect() as connection, connection.cursor() as cursor:
+    >>> options = {"execution.target": "local"}
+    >>> with dbapi.connect(options=options) as connection, connection.cursor() as cursor:
     ...     cursor.execute("SELECT n * ? AS product FROM (VALUES (1), (2)) AS t (n) ORDER BY n", (10,)).fetchall()
     [(10,), (20,)]
 """

@@ -86,7 +86,7 @@ def connect(
 ) -> Connection:  # fmt: skip
     """Open a session of SQL.
 
-    >>> connection = connect(options={"table.local-time-zone": "Europe/Vienna"})
+    >>> connection = connect(options={"execution.target": "local", "table.local-time-zone": "Europe/Vienna"})
     >>> connection.execute("SELECT 1 + 1 AS two").fetchone()
     (2,)
     >>> connection.close()

@@ -61,8 +61,8 @@ def layered(sizes: Sequence[Size], edges: Sequence[tuple[int, int]], gap: float,
     places = graph.places(gap)
     left = min(places[node] - graph.width(node) / 2 for node in range(len(places)))
     right = max(places[node] + graph.width(node) / 2 for node in range(len(places)))
-    heights = [max((sizes[node].height for node in layer if node < len(sizes)), default=0) for layer in graph.layers]
-    tops = [sum(heights[:index]) + rise * index for index in range(len(heights))]
+    heights = [max((sizes[node].height for node in layer if node < len(sizes)), default=0.0) for layer in graph.layers]
+    tops = [sum(heights[:index], 0.0) + rise * index for index in range(len(heights))]
     centers = tuple((places[node] - left, tops[layer_of[node]]) for node in range(len(sizes)))
     paths = []
     for chain, entry in zip(graph.chains, graph.entries(places), strict=True):

@@ -36,7 +36,7 @@ class PlanDrawing:
     >>> t_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     >>> drawing = t_env.sql_query("SELECT COUNT(*) FROM (VALUES (1), (2)) AS t(n)").draw_plan()
     >>> drawing.svg[:4], len(drawing.text.splitlines())
-    ('<svg', 5)
+    ('<svg', 3)
 
     Args:
         svg: the picture; its colors follow those of the page, light or dark.

@@ -28,9 +28,9 @@ class PlannerConfig:
 
     >>> def without_sort(relation):
     ...     return relation
-    >>> config = PlannerConfig().remove_rule("fold_constants").add_rule(without_sort, after="push_filter_down")
+    >>> config = PlannerConfig().remove_rule("fold_constants").add_rule(without_sort, after="push_filter_through_join")
     >>> config.rule_names()["logical"]
-    ('merge_projections_and_filters', 'push_filter_through_join', 'push_filter_down', 'without_sort')
+    ('merge_projections_and_filters', 'push_filter_through_join', 'without_sort', 'push_filter_down')
     """
 
     _phases: Mapping[str, tuple[Rule, ...]] = field(default_factory=lambda: dict(PHASES))
