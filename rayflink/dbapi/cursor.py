@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rayflink.common.types import RowKind
 from rayflink.table.types import Root
 
-from .exceptions import InterfaceError, NotSupportedError, ProgrammingError
+from .exceptions import DatabaseError, InterfaceError, NotSupportedError, ProgrammingError
 from .parameters import with_parameters
 from .statements import Column, RunningStatement, StatementRunner
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cursor"]
 
+_CLOSED = "the connection is closed; connect again"
 Fields = tuple[object, ...]
 Description = tuple[str, str, None, None, "int | None", "int | None", bool]
 
@@ -47,6 +48,8 @@ class Cursor:
         self._begun: RunningStatement | None = None
         """The statement from its beginning on, while `execute` waits for it."""
         self._rows: Iterator[Fields] | None = None
+        self._failure: DatabaseError | None = None
+        """The error that ended the rows; each later fetch raises it again."""
         self._is_closed = False
 
     # statements
@@ -127,8 +130,9 @@ class Cursor:
 
         Raises:
             ProgrammingError: no statement was run.
+            InterfaceError: the cursor or the connection is closed, also by another thread during the fetch.
             NotSupportedError: the row takes back or changes another one, and the connection shows no changelog.
-            DatabaseError: the statement failed.
+            DatabaseError: the statement failed; each later fetch raises the same error.
         """
         return next(self._open_rows(), None)
 
@@ -173,16 +177,19 @@ class Cursor:
         if self._is_closed:
             raise InterfaceError("the cursor is closed; take another one")
         if self.connection.is_closed:
-            raise InterfaceError("the connection is closed; connect again")
+            raise InterfaceError(_CLOSED)
 
     def _open_rows(self) -> Iterator[Fields]:
         self._check_open()
         if self._rows is None:
             raise ProgrammingError("there are no rows: no statement was run")
+        if self._failure is not None:
+            raise self._failure
         return self._rows
 
     def _end_statement(self) -> None:
         statement, self._begun, self._statement, self._rows = self._begun, None, None, None
+        self._failure = None
         if statement is not None:
             statement.cancel()
 
@@ -190,6 +197,18 @@ class Cursor:
         self._begun = statement
 
     def _fields(self, statement: RunningStatement) -> Iterator[Fields]:
+        """Yield the rows of a statement; the end of rows whose connection was closed meanwhile is none of theirs."""
+        try:
+            yield from self._shown(statement)
+        except DatabaseError as error:
+            if self.connection.is_closed:
+                raise InterfaceError(_CLOSED) from error
+            self._failure = error
+            raise
+        if self.connection.is_closed:
+            raise InterfaceError(_CLOSED)
+
+    def _shown(self, statement: RunningStatement) -> Iterator[Fields]:
         with closing(statement.rows()) as rows:  # type: ignore[type-var]
             for kind, values in rows:
                 if self._has_changelog:

@@ -134,6 +134,32 @@ def test_a_job_that_fails_is_told(shared):
         shared.execute("SELECT 1 / (n - 1) FROM (VALUES (1)) AS t (n)").fetchall()
 
 
+def test_a_fetch_after_a_failure_raises_the_same_error(connect):
+    with connect(mode="streaming") as connection:
+        cursor = connection.execute("SELECT a, COUNT(*) FROM (VALUES ('x'), ('x')) AS t (a) GROUP BY a")
+        with pytest.raises(dbapi.NotSupportedError) as first:
+            cursor.fetchall()
+        for fetch in (cursor.fetchone, cursor.fetchall, lambda: next(cursor)):
+            with pytest.raises(dbapi.NotSupportedError) as later:
+                fetch()
+            assert later.value is first.value
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_connection_that_is_closed_during_a_fetch_is_told(connect):
+    connection, has_read = connect(mode="streaming"), threading.Event()
+    connection.execute(ENDLESS)
+    cursor = connection.execute("SELECT n FROM endless")
+    closer = threading.Thread(target=lambda: has_read.wait(30) and connection.close(), daemon=True)
+    closer.start()
+    with pytest.raises(dbapi.InterfaceError, match="the connection is closed; connect again"):
+        for number, _ in enumerate(iter(cursor._rows)):
+            if number == 5:
+                has_read.set()
+    closer.join(30)
+    assert not closer.is_alive()
+
+
 def test_what_is_closed_is_refused(connect):
     connection = connect()
     cursor = connection.cursor()
