@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Canvas", "canvas"]
+__all__ = ["Canvas", "canvas", "current_cell", "show_elsewhere"]
 
 
 class Canvas(Protocol):
@@ -32,6 +32,28 @@ def canvas(label: str, stop: Callable[[], None]) -> Canvas:
     if shell is None or not hasattr(shell, "kernel"):
         return _Terminal()
     return _Output() if importlib.util.find_spec("ipywidgets") is None else _Widget(label, stop)
+
+
+def current_cell() -> int | None:
+    """Return the number of the cell that runs; None: there is no notebook."""
+    if importlib.util.find_spec("IPython") is None:
+        return None
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    return shell.execution_count if shell is not None and hasattr(shell, "kernel") else None
+
+
+def show_elsewhere(view: object, cell: int | None) -> None:
+    """Show a view in a line, but not in the cell that draws it.
+
+    Args:
+        cell: in which the view is drawn; None: there is no notebook.
+    """
+    from IPython.display import display
+
+    if cell is None or cell != current_cell():
+        display({"text/plain": repr(view)}, raw=True)  # type: ignore[no-untyped-call]
 
 
 class _Terminal:

@@ -10,7 +10,7 @@ from rayflink.common.job_client import JobClient
 from rayflink.common.metrics.job_report import VERTEX_COLUMNS, html_table, state_text, vertex_row
 from rayflink.common.text_output.plain_table import table
 
-from .canvases import canvas
+from .canvases import canvas, current_cell, show_elsewhere
 
 __all__ = ["JobView", "follow"]
 
@@ -27,6 +27,7 @@ class JobView:
 
     def __init__(self, job: JobClient) -> None:
         self._job, self._begin = job, time.monotonic()
+        self._cell = current_cell()
         self._ended = threading.Event()
         self._error: RayflinkError | None = None
         self._canvas = canvas("Cancel job", self.cancel)
@@ -57,6 +58,10 @@ class JobView:
         self._painter.join(timeout_s)
         if self._error is not None:
             raise self._error
+
+    def _ipython_display_(self) -> None:
+        """Show the state in a line, but not below the cell that draws it already."""
+        show_elsewhere(self, self._cell)
 
     def __repr__(self) -> str:
         return f"JobView({self._job.get_job_id()}, {'running' if self.is_running else 'ended'})"

@@ -13,7 +13,7 @@ from rayflink.table.plan.logical import Attribute
 from rayflink.table.table import Table
 from rayflink.table.table_result import Printing, TableResult, printed
 
-from .canvases import canvas
+from .canvases import canvas, current_cell, show_elsewhere
 
 __all__ = ["LiveView", "live"]
 
@@ -37,6 +37,7 @@ class LiveView:
         self._rows, self._zone, self._limit = result.collect(), result.zone, limit
         self._slots, self._lock = RowSlots[Row](MOST_ROWS), threading.Lock()
         self._changes, self._begin = 0, time.monotonic()
+        self._cell = current_cell()
         self._ended = threading.Event()
         self._error: RayflinkError | None = None
         self._canvas = canvas("End query", self.stop)
@@ -77,6 +78,10 @@ class LiveView:
             self._painter.join()
         if self._error is not None:
             raise self._error
+
+    def _ipython_display_(self) -> None:
+        """Show the state in a line, but not below the cell that draws it already."""
+        show_elsewhere(self, self._cell)
 
     def __repr__(self) -> str:
         return f"LiveView({self._state()})"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 from rayflink.common.errors import JobCancelled, JobFailed
 from rayflink.notebooks import follow, live
@@ -85,6 +87,24 @@ def test_a_live_table_follows_its_query_to_its_end(t_env, capsys):
     assert "rows: 1, changes: 3" in repr(view)
     printed = capsys.readouterr().out
     assert "the query has ended" in printed and "| x" in printed.replace("|  ", "|").replace("  ", " ")
+
+
+@pytest.mark.parametrize("cell", [
+    "live(t_env.sql_query('SELECT 7 AS n'), block=True)",
+    "follow(t_env.execute_sql('INSERT INTO nowhere SELECT 7').get_job_client(), block=True)",
+], ids=["live", "follow"])  # fmt: skip
+def test_a_view_is_shown_once_in_its_cell_and_in_a_line_elsewhere(t_env, monkeypatch, cell):
+    t_env.execute_sql("CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole')")
+    shell = InteractiveShell(user_ns={"t_env": t_env, "live": live, "follow": follow})
+    shell.kernel = object()  # the mark of a notebook
+    monkeypatch.setattr(InteractiveShell, "_instance", shell)
+    for command, lines in ((f"view = {cell}\nview", 0), ("view", 1)):
+        with capture_output() as shown:
+            assert shell.run_cell(command, store_history=True).success
+        strings = [output.data["text/plain"] for output in shown.outputs]
+        assert "".join([shown.stdout, *strings]).count("View(") == lines
+        assert shown.outputs
+    shell.history_manager.end_session()
 
 
 def test_a_live_table_is_stopped(t_env):
