@@ -23,7 +23,7 @@ from .nesting import deeply
 from .table_parser import TableDefinitions
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "USE", "SHOW", "DESCRIBE", "DESC",
-               "EXPLAIN", "COMPILE", "SET", "RESET", "EXECUTE", "BEGIN")  # fmt: skip
+               "EXPLAIN", "COMPILE", "SET", "RESET", "EXECUTE", "BEGIN", "REPLACE")  # fmt: skip
 _NO_WORDS = (TokenType.COMMA, TokenType.NUMBER, TokenType.STRING, TokenType.IDENTIFIER)
 
 

@@ -57,7 +57,7 @@ class StatementSetOf(Statement):
 
 @dataclass(frozen=True)
 class ColumnOf:
-    """A column of CREATE TABLE.
+    """A column of CREATE TABLE; a name alone stands for a column of the query of CREATE TABLE AS.
 
     Args:
         type: of a physical or metadata column.
@@ -74,6 +74,11 @@ class ColumnOf:
     comment: str | None = None
     is_key: bool = False
     place: Place | None = field(default=None, compare=False)
+
+    @property
+    def is_name(self) -> bool:
+        """Return whether it is a name alone."""
+        return self.type is None and self.computed is None
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,13 @@ class LikeOf:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """CREATE TABLE."""
+    """CREATE TABLE, and REPLACE TABLE.
+
+    Args:
+        query: of AS; its rows fill the table.
+        replaces: whether a table of that name is dropped first.
+        must_exist: whether there must be one to replace.
+    """
 
     path: Path
     columns: tuple[ColumnOf, ...] = ()
@@ -113,6 +124,8 @@ class CreateTable(Statement):
     query: Tree = None
     temporary: bool = False
     if_not_exists: bool = False
+    replaces: bool = False
+    must_exist: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import TokenType
 
+from ..errors import SqlError
 from ..plan.typed import Place
 from . import statements
 from .catalog_parser import CatalogDefinitions
@@ -38,13 +40,28 @@ class TableDefinitions(CatalogDefinitions):
 
     def _begun_create(self) -> statements.AnyStatement:
         if self._words("OR", "REPLACE"):
-            self.refuse("CREATE OR REPLACE is not supported", "DROP ... IF EXISTS first, then CREATE", self._prev)
+            return self._replaced_table("CREATE OR REPLACE", must_exist=False)
         temporary = self._words("TEMPORARY")
         if self._words("TABLE"):
             return self._create_table(temporary)
         if self._words("VIEW"):
             return self._create_view(temporary)
         return self._create_in_catalog(temporary)
+
+    def _begun_replace(self) -> statements.CreateTable:
+        return self._replaced_table("REPLACE", must_exist=True)
+
+    def _replaced_table(self, words: str, must_exist: bool) -> statements.CreateTable:
+        """Parse [CREATE OR] REPLACE TABLE ... AS, whose words have been read."""
+        word = self._prev
+        if not self._words("TABLE") or self._text() == "IF":
+            remedy = "write TABLE ... AS SELECT behind it, or DROP ... IF EXISTS first, then CREATE"
+            self.refuse(f"{words} is not supported but of tables", remedy, word)
+        table = self._create_table(False)
+        if table.query is None:
+            remedy = "write AS SELECT ..., or DROP TABLE IF EXISTS first, then CREATE TABLE"
+            self.refuse(f"{words} is not supported without AS", remedy, word)
+        return replace(table, replaces=True, must_exist=must_exist)
 
     def _create_view(self, temporary: bool) -> statements.CreateView:
         unless = self._words("IF", "NOT", "EXISTS")
@@ -80,7 +97,7 @@ class TableDefinitions(CatalogDefinitions):
                 elif key_columns := self._primary_key():
                     key = key_columns
                 else:
-                    columns.append(self._column())
+                    columns.append(self._column_or_name())
                 if not self._words(","):
                     self._need(")")
                     break
@@ -90,6 +107,9 @@ class TableDefinitions(CatalogDefinitions):
         options = self._options() if self._words("WITH") else {}
         like = self._like() if self._words("LIKE") else None
         query = self._query() if self._words("AS") else None
+        if query is None and (name := next((column for column in columns if column.is_name), None)):
+            problem = f"column {name.name!r} has no type"
+            raise SqlError(problem, "write one such as INT; names alone are for AS SELECT", self.text, name.place)
         key = key or tuple(column.name for column in columns if column.is_key)
         return statements.CreateTable(
             path,
@@ -147,6 +167,14 @@ class TableDefinitions(CatalogDefinitions):
     def _not_enforced(self) -> None:
         if not self._words("NOT", "ENFORCED"):
             self.refuse("a key that would be enforced", "write PRIMARY KEY (...) NOT ENFORCED: who writes keeps it")
+
+    def _column_or_name(self) -> statements.ColumnOf:
+        """Parse a column, or the name of one of the query of CREATE TABLE AS."""
+        follows = self._next.token_type if self._next is not None else None
+        if follows not in (TokenType.COMMA, TokenType.R_PAREN):
+            return self._column()
+        start = self._curr
+        return statements.ColumnOf(self._name(), place=Place(start.start, start.end + 1))
 
     def _column(self) -> statements.ColumnOf:
         start = self._curr

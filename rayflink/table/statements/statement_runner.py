@@ -24,9 +24,10 @@ from ..table_result import TableResult, done, raw
 from ..types import DataTypes
 from . import catalog_statements, resolution
 from .alter_table import altered
+from .create_table_as import merged_columns
 from .create_table_like import like
 from .describe_statements import describe
-from .insert_plan import Insertion, plan_insert, plan_rows
+from .insert_plan import Insertion, fit_columns, plan_insert, plan_rows
 from .modules import Modules
 from .planning_context import check_table
 from .query_runner import QueryRunner
@@ -217,28 +218,42 @@ class StatementRunner:
     def _create_table_as(self, statement: statements.CreateTable) -> TableResult:
         """Create the table, then insert, as Flink does without atomicity: what fails leaves the table.
 
+        One that is replaced is dropped in between; the query reads it as it was defined.
+
         Raises:
-            SqlError: the table is temporary, or has columns of its own.
+            SqlError: the table cannot be made, or does not take the rows.
         """
-        _, definition = self._bound_table(statement)
-        there = statement.path[-1] in self._catalogs.names(self._catalogs.path(statement.path)[:2])
-        created = self._create_table(definition)
-        if there:  # IF NOT EXISTS
-            return created
-        return self._insert(statements.Insert(statement.path, statement.query, place=statement.place))
+        plan, definition = self._bound_table(statement)
+        path = self._catalogs.path(statement.path)
+        exists = path[-1] in self._catalogs.names(path[:2])
+        if exists and statement.if_not_exists:
+            return self._create_table(definition)
+        table = resolution.definition(definition, self._text)
+        self._check(path, table)
+        fit_columns(plan, table, tuple(plan.names), ".".join(path))
+        if statement.replaces and (exists or statement.must_exist):
+            self._drop_replaced(statement, path)
+        self._create_table(definition)
+        insertion = Insertion(statement.path, plan, tuple(plan.names))
+        return self._queries.run_inserts([plan_insert(self._context, insertion)])
+
+    def _drop_replaced(self, statement: statements.CreateTable, path: tuple[str, str, str]) -> None:
+        if self._catalogs.is_temporary(path):
+            problem = f"a temporary table or view {path[-1]!r} cannot be replaced"
+            raise SqlError(problem, "drop it by DROP TEMPORARY first", self._text, statement.place)
+        self._catalogs.drop(statement.path, TableDefinition, False, False, statement.place)
 
     def _bound_table(self, statement: statements.CreateTable) -> tuple[Relation, statements.CreateTable]:
         """Return the query of CREATE TABLE AS, and CREATE TABLE with the columns that it gives.
 
         Raises:
-            SqlError: the table is temporary, or has columns of its own.
+            SqlError: the table is temporary, or a column cannot be filled.
         """
-        if statement.columns or statement.watermark is not None or statement.temporary or statement.like is not None:
-            other = "LIKE" if statement.like else "TEMPORARY"
-            problem = f"CREATE TABLE AS with {'columns' if statement.columns or statement.watermark else other}"
+        if statement.temporary or statement.like is not None:
+            problem = f"CREATE TABLE AS with {'LIKE' if statement.like else 'TEMPORARY'}"
             raise SqlError(problem, "create the table first, then INSERT INTO it", self._text, statement.place)
         plan = self._bound(statement.query)
-        columns = tuple(statements.ColumnOf(field.name, field.type, place=statement.place) for field in plan.schema)
+        columns = merged_columns(statement, plan.schema, self._text)
         return plan, replace(statement, columns=columns, query=None)
 
     def _sink_of_new_table(self, statement: statements.CreateTable) -> Sink:
@@ -247,7 +262,7 @@ class StatementRunner:
         path = self._catalogs.path(statement.path)
         table = resolution.definition(definition, self._text)
         self._check(path, table)
-        return plan_rows(self._context, path, table, Insertion(path, plan))
+        return plan_rows(self._context, path, table, Insertion(path, plan, tuple(plan.names)))
 
     def _check(self, path: tuple[str, str, str], table: TableDefinition) -> None:
         """Bind its computed columns and its watermark, so that errors in them are reported now, with its options."""

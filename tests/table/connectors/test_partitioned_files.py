@@ -273,7 +273,6 @@ INSERTS = [
     ),
     ("INSERT INTO t PARTITION (k = 1) (n, k) SELECT 1, 2", "column 'k' is in PARTITION", "once"),
     ("INSERT INTO u PARTITION (k = 1) SELECT 1", "is not partitioned", "leave PARTITION out"),
-    ("CREATE TABLE v (n INT) AS SELECT 1", "CREATE TABLE AS with columns", "INSERT INTO"),
     ("CREATE TEMPORARY TABLE v AS SELECT 1", "CREATE TABLE AS with TEMPORARY", "INSERT INTO"),
 ]
 

@@ -71,7 +71,15 @@ BAD = [
     ("INSERT OVERWRITE sink SELECT id, 'x' FROM orders", 18, "INSERT OVERWRITE in streaming mode", "batch mode"),
     ("INSERT INTO sink PARTITION (b = 'x') SELECT id FROM orders", 13, "PARTITION is written", "leave PARTITION out"),
     ("INSERT INTO sales PARTITION (city = 'x') SELECT 1 FROM orders", 13, "'city' is no partition key", "country"),
-    ("CREATE TABLE t (a INT) WITH ('connector' = 'print') AS SELECT 1", 14, "CREATE TABLE AS with columns", "INSERT"),
+    ("CREATE TABLE t (a INT NOT NULL) WITH ('connector' = 'print') AS SELECT 1", 17, "nothing for column 'a'", ""),
+    ("CREATE TABLE t (a, b) AS SELECT 1 AS a", 20, "the query gives no column 'b'", "it gives a"),
+    ("CREATE TABLE t (a) AS SELECT 1 AS a, 2 AS b", 14, "the names leave out b", "name all columns"),
+    ("CREATE TABLE t (a, b INT) AS SELECT 1 AS a", 17, "column 'a' has no type", "names alone"),
+    ("CREATE TABLE t (a AS 1) AS SELECT 1 AS a", 17, "the query gives column 'a', which is computed", "another name"),
+    ("CREATE TABLE t (b INT, a)", 24, "column 'a' has no type", "AS SELECT"),
+    ("REPLACE TABLE nothing WITH ('connector' = 'print') AS SELECT 1 AS a", 15, "there is no table 'nothing'", ""),
+    ("REPLACE TABLE t (a INT)", 1, "REPLACE is not supported without AS", "DROP TABLE IF EXISTS"),
+    ("CREATE OR REPLACE VIEW v AS SELECT 1", 11, "CREATE OR REPLACE is not supported but of tables", "DROP"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "
      "'source.monitor-interval' = 'often')", 14, "'often'", "a duration"),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = '/tmp', 'format' = 'csv', "

@@ -218,6 +218,8 @@ def test_each_word_of_a_statement_is_heeded(environment, monkeypatch, tmp_path):
         f"COMPILE PLAN '{tmp_path}/p' IF NOT EXISTS FOR INSERT INTO snk SELECT 1, 'x'",
         "SET 'execution.target' = 'local'",
         f"EXECUTE PLAN '{tmp_path}/p'",
+        "CREATE OR REPLACE TABLE replaced (k INT, WATERMARK FOR ts AS ts) WITH ('connector' = 'print') "
+        "AS SELECT a, ts FROM t",
         "USE CATALOG default_catalog",
         "DROP TABLE IF EXISTS h",
         "DROP VIEW v",
