@@ -129,6 +129,9 @@ def judge_type(written: object, declared: object) -> Judgement:
         return Judgement(Verdict.KEEP)
     if isinstance(written, list) and isinstance(declared, list) and _are_rows(written, declared):
         before, now = dict(written), dict(declared)
+        if before and now and before.keys().isdisjoint(now):
+            reason = f"its fields were {', '.join(before)} and are {', '.join(now)}, none of which was stored"
+            return Judgement(Verdict.REFUSE, reason)
         for name in before.keys() & now.keys():
             inner = judge_type(before[name], now[name])
             if inner.verdict is Verdict.REFUSE:
@@ -174,7 +177,9 @@ def fitting(
 
 
 def _row_of(row_type: Any, value: UserRecord) -> Any:
-    """Return a row, or other record, with the fields of the type; missing ones are None."""
+    """Return a row, or other record, with the fields of the type; missing ones are None, or absent from a dict."""
+    if isinstance(value, dict):
+        return {name: value[name] for name in row_type.get_field_names() if name in value}
     names = getattr(value, "_fields", None)
     if names is None:
         return value
@@ -194,9 +199,12 @@ def _are_rows(*types: list[Any]) -> bool:
 
 
 _WHOLE = ("Byte", "Short", "Integer", "Long", "BigInteger")
+_WHOLE_SQL = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _WIDER_TYPES: dict[str, tuple[str, ...]] = {
     **{name: _WHOLE[index + 1 :] for index, name in enumerate(_WHOLE)},
     "Float": ("Double",),
+    **{name: (*_WHOLE_SQL[index + 1 :], "DECIMAL", "FLOAT", "DOUBLE") for index, name in enumerate(_WHOLE_SQL)},
+    "FLOAT": ("DOUBLE",),
 }
 
 

@@ -82,7 +82,7 @@ def summary_of(descriptor: StateDescriptor, kind: str, samples: Iterable[Any]) -
     expiry = descriptor.expiry
     ttl = "" if expiry is None else f"{expiry.ttl_ms} ms"
     schema: dict[str, Any] = {}
-    types = [None if type_info is None else describe_type(type_info) for type_info in descriptor.types()]
+    types = [describe_type(type_info) for type_info in descriptor.types()]
     if any(type_info is not None for type_info in types):
         schema["type"] = types[0] if len(types) == 1 else types
     summary = StateSummary(descriptor.name, kind, "", _encode_schema(schema), ttl)
@@ -100,7 +100,9 @@ def merge_summaries(summaries: Iterable[StateSummary]) -> tuple[StateSummary, ..
 
 
 def describe_type(type_info: object) -> Any:
-    """Return a declared type as JSON: its name, or for a row [[field, type], ...]."""
+    """Return a declared type as JSON: its name, or for a row [[field, type], ...]; None where there is none."""
+    if type_info is None:
+        return None
     names = getattr(type_info, "get_field_names", None)
     kinds = getattr(type_info, "get_field_types", None)
     if callable(names) and callable(kinds):

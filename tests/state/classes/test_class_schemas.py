@@ -61,7 +61,9 @@ def test_a_field_takes_what_its_type_includes(new: str, old: str, fits: bool) ->
     ("written", "declared", "verdict"),
     [(None, "Integer", Verdict.KEEP), ("Integer", None, Verdict.KEEP), ("Integer", "Long", Verdict.KEEP),
      ("Long", "Integer", Verdict.REFUSE), ([["a", "Integer"]], [["a", "Long"], ["b", "String"]], Verdict.MIGRATE),
-     ([["a", "Integer"]], [["a", "String"]], Verdict.REFUSE), ([["a", "Integer"]], "String", Verdict.REFUSE)],
+     ([["a", "Integer"]], [["a", "String"]], Verdict.REFUSE), ([["a", "Integer"]], "String", Verdict.REFUSE),
+     ([["a", "Integer"]], [["b", "Integer"]], Verdict.REFUSE), ([["a", None]], [["a", "INT"]], Verdict.MIGRATE),
+     ("INT", "DOUBLE", Verdict.KEEP), ("BIGINT", "INT", Verdict.REFUSE)],
 )  # fmt: skip
 def test_declared_types_are_judged(written: Any, declared: Any, verdict: Verdict) -> None:
     assert judge_type(written, declared).verdict is verdict

@@ -103,7 +103,7 @@ class ProcessSetOperator(KeyedOperator):
         super().initialize_state(snapshots)
         declaration, store = self._spec.kernel.declaration, self.keyed_state
         assert store is not None, "a keyed operator has state"
-        self._states = ProcessStates(declaration.states, store, self._spec.ttl_ms)
+        self._states = ProcessStates(declaration.states, store, self._spec.ttl_ms, self._spec.kernel.name)
         self._call = ProcessCall(self._spec, self._states.names, self._last_watermark)
         if declaration.has_timers and self._spec.has_time:
             self._call.timers = PartitionTimers(self._queue, store, self.context)

@@ -2,7 +2,7 @@
 
 A value is read once for the rows of a batch that have its key, and written once behind them; it is stored as a dict of
 its fields, so that fields may come and go between two versions of a program. Lists and maps are views of the backend's
-own state, of which each call reads and writes what it asks for.
+own state, of which each call reads and writes what it asks for. `state_types` checks what is written.
 """
 
 from __future__ import annotations
@@ -15,13 +15,20 @@ from rayflink.common.functions.runtime_context import KeyedStateStore
 from rayflink.common.functions.state_ttl import StateTtlConfig
 from rayflink.common.time import Duration
 from rayflink.common.types import Row
-from rayflink.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor, ValueStateDescriptor
+from rayflink.state.descriptors import (
+    DeclaredType,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
 from rayflink.state.handles import ListState, MapState, ValueState
 from rayflink.user_types import UserKey, UserValue
 
 from ...data_view import ListView, MapView, RemovableIterator
 from ...types import DataType
 from ...user_functions.process.declarations import ProcessTableFunctionState
+from .state_types import ClassStateType, state_type
 
 Fields = Mapping[str, UserValue]
 Described = TypeVar("Described", bound=StateDescriptor)
@@ -200,13 +207,19 @@ class ProcessStates:
         declared: the states.
         store: of the operator.
         ttl_ms: how long those are known whose declaration does not say; 0: for ever.
+        function: name of the function, for errors.
+
+    Raises:
+        SnapshotMismatch: a restored state was declared of a type whose values do not fit that of now.
     """
 
     def __init__(
-        self, declared: Sequence[ProcessTableFunctionState], store: KeyedStateStore, ttl_ms: int
+        self, declared: Sequence[ProcessTableFunctionState], store: KeyedStateStore, ttl_ms: int, function: str
     ) -> None:  # fmt: skip
         self.names = [state.name for state in declared]
-        self._entries = [_entry(state, store, ttl_ms if state.ttl_ms is None else state.ttl_ms) for state in declared]
+        self._entries = [
+            _entry(state, store, ttl_ms if state.ttl_ms is None else state.ttl_ms, function) for state in declared
+        ]
         self._loaded: dict[UserKey, list[UserValue]] = {}
 
     def of(self, key: UserKey) -> list[UserValue]:
@@ -237,13 +250,25 @@ class ProcessStates:
             yield
 
 
-def _entry(state: ProcessTableFunctionState, store: KeyedStateStore, ttl_ms: int) -> ValueEntry | ViewEntry:
+def _entry(
+    state: ProcessTableFunctionState, store: KeyedStateStore, ttl_ms: int, function: str
+) -> ValueEntry | ViewEntry:  # fmt: skip
     if state.kind == "list":
-        return ViewEntry(StateListView(store.get_list_state(_expiring(ListStateDescriptor(state.name), ttl_ms))))
+        elements = ListStateDescriptor[UserValue](state.name, state_type(state.data_type[0], function))
+        return ViewEntry(StateListView(store.get_list_state(_expiring(elements, ttl_ms))))
     if state.kind == "map":
-        return ViewEntry(StateMapView(store.get_map_state(_expiring(MapStateDescriptor(state.name), ttl_ms))))
-    form = ObjectForm(state.data_type) if isinstance(state.data_type, type) else RowForm(state.data_type)
-    return ValueEntry(store.get_state(_expiring(ValueStateDescriptor(state.name), ttl_ms)), form, bool(ttl_ms))
+        key, value = (state_type(kind, function) for kind in state.data_type)
+        entries = MapStateDescriptor[UserKey, UserValue](state.name, key, value)
+        return ViewEntry(StateMapView(store.get_map_state(_expiring(entries, ttl_ms))))
+    form: RowForm | ObjectForm
+    declared: DeclaredType | None
+    if isinstance(state.data_type, type):
+        form = ObjectForm(state.data_type)
+        declared = ClassStateType(state.data_type) if is_dataclass(state.data_type) else None
+    else:
+        form, declared = RowForm(state.data_type), state_type(state.data_type, function)
+    content = ValueStateDescriptor[Fields](state.name, declared)
+    return ValueEntry(store.get_state(_expiring(content, ttl_ms)), form, bool(ttl_ms))
 
 
 def _expiring(descriptor: Described, ttl_ms: int) -> Described:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from rayflink.common.time import Duration, Instant
 from rayflink.common.types import Row
 from rayflink.operators.base import UserCodeError
+from rayflink.state.errors import SnapshotMismatch
 from rayflink.table.udf import (
     ProcessTableFunctionArgumentTrait,
     list_view,
@@ -229,6 +230,137 @@ def test_a_state_that_gets_a_field_keeps_the_others():
     with OperatorHarness(wider, restore=[snapshot]) as harness:
         harness.give(rows(("a", 1, 0)))
         assert [values_of(one) for one in harness.take()] == [("a", 30)]
+
+
+def set_n(value):
+    def write(state):
+        state["n"] = value
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("declared", "write", "message"),
+    [
+        (value_state(ROW_OF_N), set_n("x"), r"state 's' of function F\.n: found str 'x', wanted BIGINT"),
+        (value_state(ROW_OF_N), set_n(True), r"state 's' of function F\.n: found bool True, wanted BIGINT"),
+        (value_state(ROW_OF_N, ttl=Duration.of_days(1)), set_n(1.5), r"F\.n: found float 1\.5, wanted BIGINT"),
+        (value_state("ROW<n ARRAY<DATE>>"), set_n(["x"]), r"F\.n\[\.\.\.\]: found str 'x', wanted DATE"),
+        (value_state("ROW<n ROW<m INT>>"), set_n(Row("x")), r"F\.n\.m: found str 'x', wanted INT"),
+        (value_state("ROW<n MAP<STRING, INT>>"), set_n({1: 1}), r"F\.n\[\.\.\.\]: found int 1, wanted STRING"),
+        (list_view("STRING"), lambda seen: seen.add(3), "state 's' of function F: found int 3, wanted STRING"),
+        (map_view("STRING", "INT"), lambda seen: seen.put(3, 3), "key of state 's' of function F: found int 3"),
+        (map_view("STRING", "INT"), lambda seen: seen.put("a", "x"), "state 's' of function F: found str 'x'"),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_is_not_written_to_state(declared, write, message):
+    def body(ctx, s, r):
+        write(s)
+        yield 1
+
+    function = udptf(body, arguments={"r": table_arg(traits=SET)}, states={"s": declared}, result_type=ROW_OF_N)
+    with OperatorHarness(calling(function, BY_WORD)) as harness:
+        with pytest.raises(UserCodeError, match=f"(?s){message}.*write a value of the declared type"):
+            harness.give(rows(("a", 3, 0)))
+
+
+@dataclass
+class Total:
+    """A number by its name."""
+
+    n: int = 0
+    more: str | None = None
+
+
+@dataclass
+class Name:
+    """Has no field of `Total`."""
+
+    first: str = ""
+
+
+def working_on(declared, work):
+    def body(ctx, s, r):
+        work(s)
+        yield 1
+
+    states = {"s": declared}
+    return calling(udptf(body, arguments={"r": table_arg(traits=SET)}, states=states, result_type=ROW_OF_N), BY_WORD)
+
+
+def snapshot_of(declared, work):
+    with OperatorHarness(working_on(declared, work)) as harness:
+        harness.give(rows(("a", 1, 0)))
+        return harness.snapshot()
+
+
+def set_total(state):
+    state.n = 3
+
+
+def add(value):
+    return lambda seen: seen.add(value)
+
+
+@pytest.mark.parametrize(
+    ("before", "write", "now", "reason"),
+    [
+        (value_state(ROW_OF_N), set_n(3), value_state("ROW<n STRING>"), "field 'n': its type was BIGINT and is STRING"),
+        (value_state(ROW_OF_N), set_n(3), value_state("ROW<n INT>"), "field 'n': its type was BIGINT and is INT"),
+        (value_state(ROW_OF_N), set_n(3), value_state(Name), "its fields were n and are first, none of which"),
+        (value_state(Total), set_total, value_state(Name), "its fields were n, more and are first"),
+        (value_state(Total), set_total, value_state("ROW<n STRING>"), "field 'n': its type was BIGINT and is STRING"),
+        (list_view("STRING"), add("a"), list_view("INT"), "its type was STRING and is INT"),
+        (map_view("INT", "INT"), lambda seen: seen.put(1, 1), map_view("INT", "DATE"), "its type was INT and is DATE"),
+    ],
+)  # fmt: skip
+def test_state_of_another_type_is_not_restored(before, write, now, reason):
+    snapshot = snapshot_of(before, write)
+    with pytest.raises(SnapshotMismatch, match=f"(?s)cannot restore state 's'.*{reason}.*rename the state"):
+        OperatorHarness(working_on(now, write), restore=[snapshot]).give(rows(("a", 1, 0)))
+
+
+LIVING = {"ttl": Duration.of_days(1)}
+
+
+@pytest.mark.parametrize(
+    ("before", "write", "now", "content"),
+    [
+        (value_state(ROW_OF_N), set_n(3), value_state("ROW<n DOUBLE, more STRING>"), 3),
+        (value_state(ROW_OF_N, **LIVING), set_n(3), value_state("ROW<more INT, n BIGINT>", **LIVING), 3),
+        (value_state("ROW<n DECIMAL(9, 2), m INT>"), set_n(3), value_state("ROW<n DECIMAL(12, 2)>"), 3),
+        (value_state(ROW_OF_N), set_n(3), value_state(Total), 3),
+        (value_state(Total), set_total, value_state("ROW<n BIGINT NOT NULL>"), 3),
+        (list_view("ROW<n INT>"), add(Row(n=1)), list_view("ROW<n BIGINT, m INT>"), [Row(n=1, m=None)]),
+        (list_view("VARCHAR(3)"), add("a"), list_view("STRING"), ["a"]),
+    ],
+)  # fmt: skip
+def test_state_of_a_wider_type_is_restored(before, write, now, content):
+    contents = []
+
+    def read(state):
+        contents.append(list(state) if isinstance(content, list) else state.n)
+
+    with OperatorHarness(working_on(now, read), restore=[snapshot_of(before, write)]) as harness:
+        harness.give(rows(("a", 1, 0)))
+    assert contents == [content]
+
+
+def test_state_whose_snapshot_names_no_type_is_restored():
+    old = snapshot_of(value_state(ROW_OF_N), set_n(3))
+    for index, (snapshot, *others) in old.items():
+        untyped = tuple(replace(state, schema="", value_type="") for state in snapshot.states)
+        old[index] = (replace(snapshot, states=untyped), *others)
+    contents = []
+
+    def read(state):
+        contents.append(state.n)
+        state["n"] = "x"
+
+    with OperatorHarness(working_on(value_state("ROW<n STRING>"), read), restore=[old]) as harness:
+        harness.give(rows(("a", 1, 0)))
+        harness.give(rows(("a", 1, 0)))
+    assert contents == [3, "x"]
 
 
 @pytest.mark.parametrize(
