@@ -21,15 +21,23 @@ class LocalJobs:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[str, tuple[ShellJob, threading.Thread]] = {}
+        self._is_closed = False
         self.failures = 0
         """Number of jobs that failed; SHOW JOBS of their session shows them."""
 
     def let_run(self, job: ShellJob) -> None:
-        """Let a job run; it goes on when its session is closed, as one on a cluster does."""
+        """Let a job run; it goes on when its session is closed, as one on a cluster does.
+
+        A job that comes when the gateway ends is cancelled at once.
+        """
         thread = threading.Thread(target=self._run, args=(job,), name=f"job {job.job_id}", daemon=True)
         with self._lock:
-            self._running[job.job_id] = job, thread
-        thread.start()
+            is_late = self._is_closed
+            if not is_late:
+                self._running[job.job_id] = job, thread
+                thread.start()
+        if is_late:
+            self._cancel(job)
 
     @property
     def running(self) -> int:
@@ -39,12 +47,16 @@ class LocalJobs:
     def close(self) -> None:
         """Cancel the jobs that still run, and wait for their end."""
         with self._lock:
+            self._is_closed = True
             running = list(self._running.values())
         for job, _ in running:
-            log.warning("job ends with the gateway", extra={"job_id": job.job_id})
-            job.client.cancel()
+            self._cancel(job)
         for _, thread in running:
             thread.join(END_S)
+
+    def _cancel(self, job: ShellJob) -> None:
+        log.warning("job ends with the gateway", extra={"job_id": job.job_id})
+        job.client.cancel()
 
     def _run(self, job: ShellJob) -> None:
         try:
