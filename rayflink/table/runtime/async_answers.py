@@ -20,6 +20,9 @@ from rayflink.user_types import UserValue
 
 from ..user_functions.async_kernels import AsyncKernel, AsyncRowsKernel
 
+CANCEL_S = 1.0
+"""Seconds for which a failure waits for the ends of the calls that it cancels."""
+
 
 @dataclass(frozen=True)
 class AsyncCallSettings:
@@ -93,14 +96,17 @@ class AsyncAnswers:
             self._bounded[gives_rows] = _BoundedCalls(settings, metrics.add_group(group))
 
     async def answers(self, wanted: Sequence[WantedCalls]) -> list[list[UserValue]] | CallFailure:
-        """Return the results of all calls, or the first failure."""
-        pending = []
+        """Return the results of all calls, or the first failure; the other calls are cancelled then."""
+        pending: list[asyncio.Task[UserValue]] = []
         for calls in wanted:
             bounded = self._bounded[isinstance(calls.kernel, AsyncRowsKernel)]
-            pending += [bounded.answer(calls.kernel, args) for args in calls.rows]
+            pending += [asyncio.create_task(bounded.answer(calls.kernel, args)) for args in calls.rows]
         try:
             results = await asyncio.gather(*pending)
         except _CallFailed as failed:
+            for call in pending:
+                call.cancel()
+            await asyncio.wait(pending, timeout=CANCEL_S)
             return failed.failure
         divided, first = [], 0
         for calls in wanted:

@@ -7,13 +7,14 @@ import asyncio
 import pyarrow as pa
 import pytest
 
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import ArrowBatch
 from rayflink.common.records.row_kinds import with_kinds
 from rayflink.common.types import Row, RowKind
 from rayflink.operators.base import UserCodeError
 from rayflink.table.physical.async_steps import async_steps
 from rayflink.table.plan.typed import Call, Column, Literal, Session, named
-from rayflink.table.runtime.async_answers import AsyncCallSettings
+from rayflink.table.runtime.async_answers import AsyncAnswers, AsyncCallSettings, WantedCalls
 from rayflink.table.runtime.async_calc import AsyncCalcOperator
 from rayflink.table.types import DataTypes
 from rayflink.table.udf import AsyncScalarFunction, udf
@@ -116,6 +117,29 @@ def test_a_call_is_repeated_and_one_that_fails_in_the_end_is_named():
     assert [tuple(row) for row in results(calc(Fails(), retries=2), 0, 1)] == [(0, 0), (1, 1)]
     with pytest.raises(UserCodeError, match=r"failed in function F on record \(2,\): ConnectionError: the server"):
         results(calc(Fails(), retries=2), 0, 1, 2)
+
+
+def test_a_failure_cancels_the_calls_that_are_under_way_and_those_that_wait():
+    ended = []
+
+    class Kernel:
+        name = "F"
+
+        async def answer(self, args):
+            if args == (0,):
+                raise ConnectionError("the server is away")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(args[0])
+
+    async def failure():
+        settings = AsyncCallSettings(most_calls=3, retries=0)
+        answers = AsyncAnswers([Kernel()], settings, settings, MetricGroup())
+        failure = await answers.answers([WantedCalls(Kernel(), [(1,), (2,), (0,), (3,)])])
+        return failure.args, asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(failure()) == ((0,), set()) and {1, 2} <= {*ended} <= {1, 2, 3}
 
 
 def test_a_call_that_takes_too_long_fails_with_its_input():
