@@ -280,11 +280,25 @@ def _has_columns(relation: Relation) -> bool:
     """Return whether there are the columns that a relation speaks of, as far as that is seen from it alone."""
     if isinstance(relation, Sink):
         return len(relation.declared) == len(relation.input.schema)
+    if isinstance(relation, (GroupAggregate, WindowAggregate)):
+        return _has_columns_of_groups(relation)
     if not isinstance(relation, (Project, Filter)):
         return True
     columns = (part for expr in relation.exprs_of_rows for part in expr.walk() if isinstance(part, Column))
     is_whole = not isinstance(relation, Project) or len(relation.exprs) == len(relation.schema)
     return is_whole and all(0 <= column.index < len(relation.input.schema) for column in columns)
+
+
+def _has_columns_of_groups(relation: GroupAggregate | WindowAggregate) -> bool:
+    """Return whether there are the columns that groups are made of and aggregated, and one for each result."""
+    numbers = {*relation.grouping, *(number for call in relation.calls for number in call.arguments)}
+    numbers |= {call.filter for call in relation.calls if call.filter is not None}
+    if isinstance(relation, WindowAggregate):
+        numbers |= {*(relation.bounds or ())}
+    results = len(relation.grouping) + len(relation.calls)
+    columns = len(relation.schema)
+    has_results = columns == results if isinstance(relation, GroupAggregate) else columns >= results
+    return has_results and numbers <= set(range(len(relation.input.schema)))
 
 
 def _operators(node: Fields) -> tuple[StoredOperator, ...]:

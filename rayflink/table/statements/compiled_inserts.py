@@ -23,6 +23,7 @@ from ..plan.logical import Sink
 from ..plan.typed import Session
 from . import resolution
 from .query_runner import PlannedInserts, QueryRunner
+from .time_zones import known_zone
 
 
 def compile_inserts(queries: QueryRunner, sinks: Sequence[Sink]) -> Fields:
@@ -66,7 +67,7 @@ def read_inserts(queries: QueryRunner, document: Fields) -> PlannedInserts:
     sinks = tuple(node.relation for node in nodes if isinstance(node.relation, Sink))
     if not sinks:
         raise SqlError("the plan writes no table", COMPILE_AGAIN)
-    session = Session(header.zone, database=header.database)
+    session = Session(known_zone(header.zone, "the 'timeZone' of the plan"), database=header.database)
     pins = tuple((node.relation, node.operators) for node in nodes if node.operators)
     return PlannedInserts(sinks, session, _settings(context.configuration, header), pins)
 

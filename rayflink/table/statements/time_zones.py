@@ -7,8 +7,11 @@ import os
 from ..errors import SqlError, nearest
 
 
-def known_zone(name: str) -> str:
+def known_zone(name: str, what: str = "'table.local-time-zone'") -> str:
     """Return the same name.
+
+    Args:
+        what: is the name, for messages.
 
     Raises:
         SqlError: there is no time zone of it.
@@ -22,7 +25,7 @@ def known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        problem = f"'table.local-time-zone' is {name!r}, which is no time zone{nearest(name, available_timezones())}"
+        problem = f"{what} is {name!r}, which is no time zone{nearest(name, available_timezones())}"
         raise SqlError(problem, "give a name of the IANA database, as Europe/Berlin or UTC") from error
     return name
 
