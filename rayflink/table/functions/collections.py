@@ -32,8 +32,8 @@ from rayflink.table.functions.declaring import (
     takes,
 )
 from rayflink.table.functions.nested_equality import elements, equal_or_both_null, sizes
-from rayflink.table.plan.type_rules import common_type
-from rayflink.table.plan.typed import Arguments, Expr, RowError
+from rayflink.table.plan.type_rules import common_type, contains_raw
+from rayflink.table.plan.typed import Arguments, Expr, Infer, RowError
 from rayflink.table.types import DataType, DataTypes, Root
 
 collections = Family("Collections")
@@ -46,6 +46,17 @@ def parents(counts: Any) -> Any:
 
 def _starts(counts: Any) -> Any:
     return numpy.cumsum(counts) - counts
+
+
+def _without_objects(infer: Infer) -> Infer:
+    """Return an inference that refuses arrays of pickled objects, whose elements are not compared."""
+
+    def inferred(args: Sequence[Expr]) -> DataType | str:
+        kind = infer(args)
+        has_objects = any(contains_raw(arg.type) for arg in args)
+        return kind if isinstance(kind, str) or not has_objects else "values that are compared, and no objects of RAW"
+
+    return inferred
 
 
 def _bools(mask: Any) -> Any:
@@ -235,7 +246,7 @@ def _element(arguments: Arguments, columns: Columns) -> Any:
 # Finding.
 
 
-def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Expr]], DataType | str]:
+def _with_needle(gives: Any, null: bool | None = None) -> Infer:
     plain = takes(ARRAY, ANYTHING, gives=gives, null=null)
 
     def infer(args: Sequence[Expr]) -> DataType | str:
@@ -246,7 +257,7 @@ def _with_needle(gives: Any, null: bool | None = None) -> Callable[[Sequence[Exp
             kind if common_type([_element_type(args), args[1].type]) else "an array and a value of its elements' kind"
         )
 
-    return infer
+    return _without_objects(infer)
 
 
 def _matches(arguments: Arguments, columns: Columns) -> tuple[Any, Any]:
@@ -307,7 +318,8 @@ def _removed(arguments: Arguments, columns: Columns) -> Any:
 # Changing.
 
 
-@collections("ARRAY_DISTINCT(array)", "The array without repetitions.", takes(ARRAY, gives=like_argument(0)))
+@collections("ARRAY_DISTINCT(array)", "The array without repetitions.",
+             _without_objects(takes(ARRAY, gives=like_argument(0))))  # fmt: skip
 @by_columns
 def _distinct(arguments: Arguments, columns: Columns) -> Any:
     return _without_repetitions(columns[0])
@@ -403,7 +415,7 @@ def _combined(keep: bool) -> Any:
     return by_columns(computed)
 
 
-_two_arrays = takes(ARRAY, ARRAY, gives=_infer_arrays)
+_two_arrays = _without_objects(takes(ARRAY, ARRAY, gives=_infer_arrays))
 collections.add("ARRAY_EXCEPT(array1, array2)", "The elements of array1 that are not in array2, without repetitions.",
                 _two_arrays, _combined(False))  # fmt: skip
 collections.add("ARRAY_INTERSECT(array1, array2)",
@@ -436,15 +448,14 @@ def _extreme(ascending: bool) -> Any:
     return by_columns(computed)
 
 
-collections.add(
-    "ARRAY_MAX(array)", "The greatest element.", takes(ARRAY, gives=_element_type, null=True), _extreme(False)
-)
-collections.add("ARRAY_MIN(array)", "The least element.", takes(ARRAY, gives=_element_type, null=True), _extreme(True))
+_one_element = _without_objects(takes(ARRAY, gives=_element_type, null=True))
+collections.add("ARRAY_MAX(array)", "The greatest element.", _one_element, _extreme(False))
+collections.add("ARRAY_MIN(array)", "The least element.", _one_element, _extreme(True))
 
 
 @collections("ARRAY_SORT(array[, ascending[, nulls_first]])",
              "The sorted array; by default ascending, with nulls first if ascending and last if descending.",
-             takes(ARRAY, TRUTH, TRUTH, gives=like_argument(0), least=1))  # fmt: skip
+             _without_objects(takes(ARRAY, TRUTH, TRUTH, gives=like_argument(0), least=1)))  # fmt: skip
 @by_values(1, 2)
 def _sorted(arguments: Arguments, columns: Columns, ascending: bool = True, nulls_first: bool | None = None) -> Any:
     order = _sorted_places(columns[0], ascending, ascending if nulls_first is None else nulls_first)
