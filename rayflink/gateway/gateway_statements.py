@@ -89,7 +89,8 @@ class GatewayStatements:
         self._session.run(text)
 
     def _run(self, text: str, on_job: OnJob) -> StatementResult:
-        bare = text.strip().rstrip(";").strip()
+        placed = text.rstrip().rstrip(";").rstrip()  # blanks before it are its place in a file, for errors
+        bare = placed.strip()
         if _BEGIN_SET.fullmatch(bare):
             return self._begin_set()
         if self._set is not None:
@@ -98,7 +99,7 @@ class GatewayStatements:
         if command is not None:
             return self._obey(command)
         self._ensure_complete(text)
-        return self._result(bare, on_job)
+        return self._result(placed, on_job)
 
     def _ensure_complete(self, text: str) -> None:
         """Refuse a text that goes on; Flink's client then reads another line, by the words of its parser.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pydoc
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,8 @@ from .shell_session import Outcome, ShellSession
 __all__ = ["Shell"]
 
 _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
+_PLACE = re.compile(r"(At |From )?line \d+, column \d+")
+"""With which the error of a gateway begins that knows its place, of rayflink or of Flink."""
 
 
 class Shell:
@@ -223,6 +226,6 @@ class Shell:
 
 def _line_of(statement: str, error: RayflinkError) -> str:
     """Return the line of a statement that stands at its place in a file; "" where the error has a line of its own."""
-    has_place = isinstance(error, SqlError) and error.place is not None
+    has_place = (isinstance(error, SqlError) and error.place is not None) or _PLACE.match(str(error))
     first = statement[: len(statement) - len(statement.lstrip())]
     return "" if has_place else f", statement at line {first.count(chr(10)) + 1}"

@@ -89,6 +89,17 @@ def test_errors_are_those_of_the_gateway(terminal):
     assert "[ERROR] " in terminal.run("SELEC 1")
 
 
+@pytest.mark.parametrize(("statement", "place"), [
+    ("SELECT missing", ": line 3, column 8: "), ("SET 'a' == 'b'", ": line 3, column 9: "),
+    ("EXECUTE PLAN '/no/such.json'", ", statement at line 3: "),
+], ids=["query", "option", "without a place"])  # fmt: skip
+def test_an_error_of_a_file_has_its_line_in_that(terminal, tmp_path, statement, place):
+    file = tmp_path / "a.sql"
+    file.write_text(f"SHOW VIEWS;\n\n{statement};")
+    shown = terminal.run(f"SOURCE '{file}'")
+    assert f"[ERROR] {file}{place}" in shown and shown.count("line 3") == 1
+
+
 def test_names_of_the_gateway_are_completed(terminal):
     terminal.run("CREATE TABLE orders (order_id BIGINT) WITH ('connector' = 'datagen')")
     vocabulary = terminal.session.vocabulary
