@@ -22,7 +22,7 @@ from ..errors import ElementTypeError, ElementValueError
 from ..types import DataType, DataTypes, Root, RowType, UserDefinedType, stored_type
 from .inferred_types import family_of, is_truth
 from .object_attributes import attributes_of, has_attributes
-from .python_values import rounded
+from .python_values import counts_of, rounded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -123,8 +123,8 @@ class ElementColumns:
         return [None if value is None else list(islice(rest, next(sizes))) for value in values]
 
     def _map(self, kind: DataType, values: Values, path: str) -> Values:
-        self._check_classes(kind, (dict,), values, path)
-        present = _present(values)
+        self._check_classes(kind, (dict,) if kind.root is Root.MAP else (dict, list, tuple), values, path)
+        present = _present(values) if kind.root is Root.MAP else list(map(counts_of, _present(values)))
         keys = list(chain.from_iterable(present))
         if any(key is None for key in keys):
             raise ElementValueError(f"{path}: found None as a key of {kind}", "give a key, or leave the entry out")

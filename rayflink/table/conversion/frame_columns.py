@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def has_objects(kind: DataType) -> bool:
     """Return whether a map or a pickled object is within values of a type: Arrow sees structs in dicts of pandas."""
     parts = (*kind.items, *(field.type for field in kind.fields))
-    return kind.root in (Root.MAP, Root.RAW) or any(map(has_objects, parts))
+    return kind.root in (Root.MAP, Root.MULTISET, Root.RAW) or any(map(has_objects, parts))
 
 
 def frame_values(column: Any) -> list[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Integral
 
@@ -36,13 +37,23 @@ def plain_of(kind: DataType) -> Plain | None:
         return _plain_row(kind)
     if kind.root in (Root.MAP, Root.MULTISET):
         key, item = plain_of(kind.items[0]), plain_of(kind.items[1]) if kind.root is Root.MAP else None
-        return lambda value: [(shaped(key, element), shaped(item, other)) for element, other in dict(value).items()]
+        entries = dict if kind.root is Root.MAP else counts_of
+        return lambda value: [(shaped(key, element), shaped(item, other)) for element, other in entries(value).items()]
     if kind.root is Root.ARRAY:
         plain = plain_of(kind.items[0])
         return None if plain is None else lambda value: [shaped(plain, element) for element in value]
     if kind.root is Root.DECIMAL:
         return rounded(kind)
     return _plain_instant(kind.unit) if kind.is_timestamp else None
+
+
+def counts_of(value: UserValue) -> Mapping[UserValue, UserValue]:
+    """Return the elements of a multiset with their counts; a list has each as often as it occurs.
+
+    >>> dict(counts_of(["a", "b", "a"])), counts_of({"a": 2})
+    ({'a': 2, 'b': 1}, {'a': 2})
+    """
+    return Counter(value) if isinstance(value, (list, tuple)) else dict(value)
 
 
 def _plain_row(kind: DataType) -> Plain:
@@ -127,4 +138,4 @@ def _fields(row: UserRecord, names: Sequence[str]) -> list[UserValue]:
     return list(row) if isinstance(row, (tuple, list)) else [row]
 
 
-__all__ = ["plain_of", "plain_rows", "rounded"]
+__all__ = ["counts_of", "plain_of", "plain_rows", "rounded"]

@@ -122,6 +122,8 @@ class MapType(_Container):
 class MultisetType(_Elements):
     """Values with the number of times they occur: MULTISET<element>.
 
+    In Python it is a dict of elements and their counts; programs may pass a list of the elements, too.
+
     Args:
         element_type: of the values.
         nullable: whether the multiset may be null.
