@@ -110,7 +110,7 @@ def test_each_call_is_a_node_above_that_of_the_table(t_env):
     ],
 )
 def test_a_group_window_is_that_of_sql(t_env, window, written, kind):
-    grouped = t_env.from_path("s").window(window.alias("w")).group_by(col("product"), col("w"))
+    grouped = t_env.from_path("s").window(window.alias("w")).group_by("product", "w")
     found = grouped.select(
         col("product"), (col("price").sum + 1).alias("x"), col("id").count.distinct, col("w").start, col("w").end
     )

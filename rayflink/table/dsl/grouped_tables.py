@@ -171,11 +171,11 @@ class GroupWindowedTable:
     def __init__(self, table: Table, window: GroupWindow) -> None:
         self._table, self._window = table, window
 
-    def group_by(self, *fields: Expression[Any]) -> WindowGroupedTable:
+    def group_by(self, *fields: Expression[Any] | str) -> WindowGroupedTable:
         """Return rows of a window, and of equal values.
 
         Args:
-            fields: the window by its name, and other keys.
+            fields: the window by its name, and other keys; strings are names.
 
         Raises:
             SqlError: the window is not among them.
