@@ -10,7 +10,7 @@ from ..plan.typed import Place
 from . import statements
 from .model_parser import ModelDefinitions
 
-_LISTS = ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "USER FUNCTIONS", "FUNCTIONS", "PROCEDURES", "JARS", "MODULES",
+_LISTS = ("TABLES", "VIEWS", "DATABASES", "CATALOGS", "USER FUNCTIONS", "FUNCTIONS", "PROCEDURES", "MODULES",
           "FULL MODULES", "MODELS", "CURRENT DATABASE", "CURRENT CATALOG")  # fmt: skip
 _OF_DATABASES = ("TABLES", "VIEWS", "DATABASES", "FUNCTIONS", "USER FUNCTIONS", "PROCEDURES", "MODELS")
 

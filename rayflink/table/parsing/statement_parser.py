@@ -17,6 +17,7 @@ from ..plan.typed import Place
 from ..types import DataType
 from . import statements
 from .dialect import Flink
+from .foreign_statements import refusal
 from .hints import OPTIONS, hints_in
 from .known_parts import KnownParts
 from .nesting import deeply
@@ -278,6 +279,8 @@ class StatementParser(TableDefinitions):
         word = self._curr.text.upper() if self._curr else ""
         if word in ("SELECT", "WITH", "VALUES", "("):
             return statements.Query(self._query())
+        if refused := refusal(word, self._next.text.upper() if self._next else ""):
+            self.refuse(*refused)
         begun = getattr(self, f"_begun_{word.lower()}", None)
         if begun is None or word not in _BEGINNINGS:
             remedy = f"begin with one of {', '.join(_BEGINNINGS)}{nearest(word, _BEGINNINGS)}"

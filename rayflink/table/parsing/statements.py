@@ -318,7 +318,7 @@ class Show(Statement):
 
     Args:
         what: TABLES, VIEWS, DATABASES, CATALOGS, FUNCTIONS, COLUMNS, CREATE TABLE, CREATE VIEW, CURRENT DATABASE,
-            CURRENT CATALOG, PARTITIONS, PROCEDURES, CREATE CATALOG, MODELS, CREATE MODEL, JARS or MODULES.
+            CURRENT CATALOG, PARTITIONS, PROCEDURES, CREATE CATALOG, MODELS, CREATE MODEL or MODULES.
         path: of which table or database.
         like: a pattern of names.
         partition: column -> value that partitions must have.

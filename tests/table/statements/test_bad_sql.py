@@ -18,6 +18,18 @@ MATCH = "SELECT * FROM orders MATCH_RECOGNIZE ("
 BAD = [
     # the text
     ("SELEC 1", 1, "'SELEC' begins no statement", "did you mean SELECT?"),
+    ("ADD JAR '/a.jar'", 1, "ADD JAR is not supported", "use add_python_file"),
+    ("remove jar '/a.jar'", 1, "REMOVE JAR is not supported", "use add_python_file"),
+    ("SHOW JARS", 1, "SHOW JARS is not supported", "use add_python_file"),
+    ("CALL sys.compact('t')", 1, "CALL is not supported", "a function in SELECT"),
+    ("ANALYZE TABLE orders COMPUTE STATISTICS", 1, "ANALYZE TABLE is not supported", "alter_table_statistics"),
+    ("TRUNCATE TABLE orders", 1, "TRUNCATE TABLE is not supported", "WHERE FALSE"),
+    ("DELETE FROM orders WHERE id = 1", 1, "DELETE is not supported", "INSERT OVERWRITE"),
+    ("UPDATE orders SET id = 1", 1, "UPDATE is not supported", "insert the new rows"),
+    ("LOAD MODULE hive", 1, "LOAD MODULE is not supported", "create_temporary_system_function"),
+    ("SHOW JOBS", 1, "SHOW JOBS is not supported", "rayflink list"),
+    ("STOP JOB 'a1'", 1, "STOP JOB is not supported", "rayflink stop"),
+    ("ADD x", 1, "'ADD' begins no statement", "begin with one of"),
     ("SELECT id,, ts FROM orders", 11, "something is wanted behind the ','", ""),
     ("SELECT id FROM orders WHERE", 23, "something is missing after 'WHERE'", ""),
     ("SELECT id FROM orders GROUP id", 29, "'id' is not expected here", ""),
