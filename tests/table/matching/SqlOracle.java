@@ -27,7 +27,8 @@ import org.apache.flink.util.CloseableIterator;
  * strings, numbers and nulls, or an "error".
  *
  * <p>Queries run together in jobs of several. Those of a job that fails run again, in halves. With -Dchanges=true a row is
- * a string with its kind, as Flink prints it, and with -Dbatch=true queries run in batch mode.
+ * a string with its kind, as Flink prints it, and with -Dbatch=true queries run in batch mode; -Dzone
+ * is the time zone of the session, UTC without it.
  */
 public final class SqlOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -77,7 +78,7 @@ public final class SqlOracle {
         env.setRuntimeMode(isBatch ? RuntimeExecutionMode.BATCH : RuntimeExecutionMode.STREAMING);
         var sql = StreamTableEnvironment.create(
                 env, isBatch ? EnvironmentSettings.inBatchMode() : EnvironmentSettings.inStreamingMode());
-        sql.getConfig().set("table.local-time-zone", "UTC");
+        sql.getConfig().set("table.local-time-zone", System.getProperty("zone", "UTC"));
         for (JsonNode table : tables) {
             sql.executeSql(table.asText());
         }

@@ -19,24 +19,12 @@ from tests.cep.flink_oracle import java_program
 from tests.source_files import ROOT
 from tests.table.matching.flink_differences import Answer
 from tests.table.matching.flink_oracle import flink_answers, golden_tables
-from tests.table.queries.golden_queries import FOLDER, GoldenQuery
+from tests.table.queries.golden_queries import FOLDER, GoldenQuery, golden_queries
 
 RECORD = ROOT / "tests" / "golden" / "sql_of_flink.jsonl"
-NAMES = (
-    "join_of_three_and_groups", "join_left_of_three", "join_full_of_groups", "join_of_four",
-    "join_key_and_inequality", "join_same_group_twice", "join_anti_of_groups", "join_on_expression",
-    "with_two_levels", "with_union_of_groups", "with_share_of_total", "exists_two_levels", "not_exists_two_levels",
-    "in_two_levels", "value_two_levels", "value_of_earlier_rows", "value_of_key", "exists_group_having",
-    "in_of_groups", "not_in_of_groups", "having_above_average", "rollup_hop", "grouping_sets_then_top",
-    "window_join_of_groups", "cumulate_then_top", "window_then_group", "session_then_group", "last_row_then_join",
-    "last_row_then_group", "first_row_then_join", "top_of_joined_rows", "top_of_sums", "top_of_union_of_groups",
-    "top_then_join", "top_then_average", "over_then_filter", "over_then_greatest", "over_difference_of_rows",
-    "temporal_join_of_view", "temporal_join_then_group", "json_key_of_groups", "json_key_of_rows", "union_of_groups",
-    "intersect_of_groups", "except_all_of_changes", "histogram_of_groups", "pivot_by_case",
-    "interval_join_then_group", "batch_correlated_two_levels", "batch_rank_of_groups",
-)  # fmt: skip
-"""The golden queries that Flink is asked for."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d)?(\.\d+)?")
+_MOST_CHARACTERS = 120
+"""Characters of an error that are recorded."""
 _SOURCE = Path(__file__).parent.parent / "matching" / "SqlOracle.java"
 
 
@@ -74,11 +62,24 @@ def _asked(queries: list[GoldenQuery], *options: str) -> dict[str, Answer]:
 
 
 def main() -> None:
-    queries = [GoldenQuery(FOLDER / name) for name in NAMES]
-    batch = [query for query in queries if query.options.get("mode") == "batch"]
-    answers = _asked([query for query in queries if query not in batch]) | _asked(batch, "-Dbatch=true")
-    lines = [{"query": name, "flink": answers[name]} for name in NAMES]
+    answers: dict[str, Answer] = {}
+    for (zone, mode), queries in _alike(golden_queries()).items():
+        answers |= _asked(queries, f"-Dzone={zone}", f"-Dbatch={str(mode == 'batch').lower()}")
+    lines = [{"query": name, "flink": _shortened(answers[name])} for name in sorted(answers)]
     RECORD.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
+def _alike(queries: Iterable[GoldenQuery]) -> Mapping[tuple[str, str], list[GoldenQuery]]:
+    """Return queries by the time zone and the mode in which they are run."""
+    groups: dict[tuple[str, str], list[GoldenQuery]] = {}
+    for query in queries:
+        place = query.options.get("table.local-time-zone", "UTC"), query.options.get("mode", "streaming")
+        groups.setdefault(place, []).append(query)
+    return groups
+
+
+def _shortened(answer: Answer) -> Answer:
+    return answer if "rows" in answer else {"error": str(answer["error"])[:_MOST_CHARACTERS]}
 
 
 if __name__ == "__main__":
