@@ -7,7 +7,6 @@ import zlib
 
 import pytest
 
-from tests.table.queries.flink_golden import NAMES
 from tests.table.queries.golden_queries import GoldenQuery, golden_queries
 
 
@@ -17,7 +16,7 @@ def half_of(query: GoldenQuery) -> int:
 
 
 @pytest.mark.parametrize("query", [
-    pytest.param(query, marks=[pytest.mark.slow] * (half_of(query) or query.folder.name in NAMES))
+    pytest.param(query, marks=[pytest.mark.slow] * half_of(query))
     for query in golden_queries()
 ], ids=lambda query: query.folder.name)  # fmt: skip
 def test_a_query_gives_its_plan_and_rows(query: GoldenQuery) -> None:
