@@ -229,8 +229,8 @@ def test_times_of_streams_are_columns_and_times_of_tables_metadata(streams):
         window = f"TUMBLE(TABLE v{number}, DESCRIPTOR(rowtime), INTERVAL '1' SECOND)"
         query = f"SELECT SUM(score) FROM {window} GROUP BY window_start, window_end"
         assert printed(t_env, query) == ["10", "10"]
-    told = t_env.from_data_stream(stream, col("name"), col("t"), col("ut").rowtime, col("p").proctime)
-    assert told.get_schema().get_field_names() == ["name", "t", "ut", "p"]
+    clicks = t_env.from_data_stream(stream, col("name"), col("t"), col("ut").rowtime, col("p").proctime)
+    assert clicks.get_schema().get_field_names() == ["name", "t", "ut", "p"]
     without = Schema.new_builder().column("name", "STRING").column_by_metadata("rowtime", "TIMESTAMP_LTZ(3)").build()
     timed = t_env.sql_query("SELECT name, rowtime FROM v1")
     with t_env.to_changelog_stream(timed, without).execute_and_collect() as result:

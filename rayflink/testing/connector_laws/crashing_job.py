@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -83,10 +84,16 @@ class CrashingJob:
         """Return how many checkpoints have been completed since the last start."""
         return len(self._metadata())
 
-    def turn(self, turns: int) -> None:
-        """Let the job go on for some rounds, or to its end."""
+    def turn(self, turns: int, within_s: float = math.inf) -> None:
+        """Let the job go on for some rounds, or to its end.
+
+        Args:
+            turns: number of rounds.
+            within_s: after so many seconds no round begins: one in which restored commits are tried again takes long.
+        """
+        deadline = time.monotonic() + within_s
         for _ in range(turns):
-            if self.has_ended:
+            if self.has_ended or time.monotonic() > deadline:
                 return
             if not self._cluster.turn():
                 self._cluster.pause()

@@ -33,6 +33,8 @@ CHUNK = 8
 HAPPENINGS = 6
 TURNS = 40
 """Rounds of the job between two happenings, at most."""
+OUTAGE_S = 3.0
+"""Seconds after which no round begins while the outside system has an outage."""
 
 
 def check_sink(subject: Callable[[], SinkSubject], seeds: Iterable[int] = range(5), records: int = RECORDS) -> None:
@@ -179,7 +181,7 @@ def _happen(job: CrashingJob, points: CrashPoints, subject: Subject, draw: Rando
                 return
             job.events.append("outage")
             with outage:
-                job.turn(draw.randrange(TURNS))
+                job.turn(draw.randrange(TURNS), OUTAGE_S)
 
 
 def _refuse_repeated(subject: Subject, numbers: Iterable[int], seed: int, job: CrashingJob) -> None:
