@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
@@ -26,6 +28,7 @@ __all__ = ["Gateway", "GatewayClient", "GatewayStatement"]
 _VERSION = "/v2"
 _MOST_WAIT_S, _FIRST_WAIT_S = 0.5, 0.01
 _HEARTBEAT_S = 60.0
+HEARTBEAT = "heartbeat of a SQL gateway's session"
 _CONNECTIONS = 4
 """Connections that are held open: of fetches, and of what goes on beside them."""
 _MOST_SHOWN = 4000
@@ -90,8 +93,9 @@ class GatewayClient:
             raise self._no_gateway(f"opened no session: {str(opened):.80}")
         self._session = f"/sessions/{opened['sessionHandle']}"
         self._is_closed = threading.Event()
-        self._heart = threading.Thread(target=self._beat, name="heartbeat of a SQL gateway's session", daemon=True)
-        self._heart.start()
+        weakref.finalize(self, self._is_closed.set)  # a session that nobody has any more is not kept alive
+        arguments = weakref.ref(self), self._is_closed
+        threading.Thread(target=_beat, args=arguments, name=HEARTBEAT, daemon=True).start()
 
     def run(self, statement: str, follow: Follow | None = None) -> GatewayStatement:
         """Begin a statement, and wait until it has rows or has ended."""
@@ -156,13 +160,20 @@ class GatewayClient:
         """Wait, or until the session is closed."""
         self._is_closed.wait(seconds)
 
-    def _beat(self) -> None:
-        """Tell the gateway now and then that the session is still wanted."""
-        while not self._is_closed.wait(_HEARTBEAT_S):
-            try:
-                self.request("POST", f"{self._session}/heartbeat")
-            except DatabaseError:  # the next statement will say so
-                continue
+    def send_heartbeat(self) -> None:
+        """Tell the gateway that the session is still wanted."""
+        with suppress(DatabaseError):  # the next statement will say so
+            self.request("POST", f"{self._session}/heartbeat")
+
+
+def _beat(client: weakref.ref[GatewayClient], is_closed: threading.Event) -> None:
+    """Send heartbeats until a session is closed, or its client is gone."""
+    while not is_closed.wait(_HEARTBEAT_S):
+        session = client()
+        if session is None:
+            return
+        session.send_heartbeat()
+        del session
 
 
 class GatewayStatement:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import threading
 from decimal import Decimal
 
 import pytest
 
 from rayflink import dbapi
+from rayflink.dbapi.gateway_client import HEARTBEAT
 
 VALUES = [
     1, True, 1 << 63, 1.5, Decimal("1.50"),
@@ -213,3 +215,13 @@ def test_wrong_arguments_are_refused(arguments, problem):
 def test_a_gateway_that_is_not_there_is_told(unused_port):
     with pytest.raises(dbapi.OperationalError, match="cannot be reached"):
         dbapi.connect(f"http://127.0.0.1:{unused_port}")
+
+
+def test_a_connection_that_is_dropped_sends_no_heartbeats(gateway_url):
+    before = {thread for thread in threading.enumerate() if thread.name == HEARTBEAT}
+    connection = dbapi.connect(gateway_url)
+    [beating] = {thread for thread in threading.enumerate() if thread.name == HEARTBEAT} - before
+    del connection
+    gc.collect()
+    beating.join(30)
+    assert not beating.is_alive()
