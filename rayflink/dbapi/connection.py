@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
+from rayflink.table.definitions import quoted
+
 from . import exceptions
 from .cursor import Cursor
 from .exceptions import InterfaceError, NotSupportedError
@@ -121,8 +123,3 @@ def connect(
         connection.close()
         raise
     return connection
-
-
-def quoted(name: str) -> str:
-    """Return a name in backticks."""
-    return "`" + name.replace("`", "``") + "`"

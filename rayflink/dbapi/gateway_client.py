@@ -93,7 +93,7 @@ class GatewayClient:
             raise self._no_gateway(f"opened no session: {str(opened):.80}")
         self._session = f"/sessions/{opened['sessionHandle']}"
         self._is_closed = threading.Event()
-        weakref.finalize(self, self._is_closed.set)  # a session that nobody has any more is not kept alive
+        weakref.finalize(self, self._is_closed.set)  # a dropped client does not keep its session alive
         arguments = weakref.ref(self), self._is_closed
         threading.Thread(target=_beat, args=arguments, name=HEARTBEAT, daemon=True).start()
 

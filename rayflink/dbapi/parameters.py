@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import cast
 
 from rayflink.common.types import Row
+from rayflink.table.definitions import quote_string
 
 from .exceptions import InterfaceError, ProgrammingError
 
@@ -111,10 +112,6 @@ def _decimal(value: Decimal) -> str:
     return digits
 
 
-def _string(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _timestamp(value: dt.datetime) -> str:
     if value != value:  # NaT of pandas
         return "NULL"
@@ -153,7 +150,7 @@ _FORMS = (
     (int, _integer),
     (float, _float),
     (Decimal, _decimal),
-    (str, _string),
+    (str, quote_string),
     ((bytes, bytearray, memoryview), lambda value: f"X'{bytes(value).hex()}'"),
     (dt.datetime, _timestamp),
     (dt.date, lambda value: f"DATE '{value.isoformat()}'"),

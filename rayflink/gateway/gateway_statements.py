@@ -12,6 +12,7 @@ from rayflink.common.types import Row
 from rayflink.shell.commands import Command, command_of, is_complete
 from rayflink.shell.shell_session import Outcome
 from rayflink.shell.sql_session import ShellJob, SqlSession
+from rayflink.table.definitions import quote_string
 from rayflink.table.errors import SqlError
 from rayflink.table.parsing import statements
 from rayflink.table.parsing.statement_parser import parse_statement
@@ -66,14 +67,13 @@ class GatewayStatements:
         before = self._session.configuration.to_dict()
         try:
             for key, value in own_options.items():
-                self._session.run(f"SET {_quoted(key)} = {_quoted(value)}")
+                self._session.run(f"SET {quote_string(key)} = {quote_string(value)}")
             return self._run(text, on_job)
         finally:
             for key in own_options:
                 known = before.get(key)
-                self._session.run(
-                    f"RESET {_quoted(key)}" if known is None else f"SET {_quoted(key)} = {_quoted(known)}"
-                )
+                name = quote_string(key)
+                self._session.run(f"RESET {name}" if known is None else f"SET {name} = {quote_string(known)}")
 
     def configure(self, text: str) -> None:
         """Run a statement that sets an option or defines something.
@@ -184,7 +184,3 @@ def _listing(
 
 def _done() -> StatementResult:
     return StatementResult(("result",), (DataTypes.STRING(),), iter([Row("OK")]), is_done=True)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

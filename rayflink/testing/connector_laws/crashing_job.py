@@ -89,7 +89,7 @@ class CrashingJob:
 
         Args:
             turns: number of rounds.
-            within_s: after so many seconds no round begins: one in which restored commits are tried again takes long.
+            within_s: seconds after which no round begins; one in which restored commits are tried again takes long.
         """
         deadline = time.monotonic() + within_s
         for _ in range(turns):
