@@ -20,6 +20,7 @@ STOREYS = {
     "rayflink.__main__": 14,
     "rayflink.cli": 13,
     "rayflink.testing": 13,
+    "rayflink.cluster": 12,
     "rayflink.gateway": 12,
     "rayflink.notebooks": 11,
     "rayflink.shell": 11,
@@ -50,6 +51,7 @@ ROOMS = {
     "rayflink.connectors": "file_systems files formats avro frames lakes delta iceberg http kafka message_logs redis "
     "message_queues nats rabbitmq mqtt cdc postgres mysql jdbc",
     "rayflink.cep": "nfa runtime",
+    "rayflink.cluster": "jobs registry archives runners dispatcher rest pages",
     "rayflink.table": (
         "types plan parsing conversion functions user_functions catalog runtime binding dsl connectors optimizer "
         "explaining physical compiled_plans display statements descriptors"

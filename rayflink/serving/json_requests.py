@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 import msgspec
 
 from rayflink.common.errors import RayflinkError
 
-__all__ = ["Answer", "JsonRequest", "Refusal", "Route"]
+__all__ = ["Answer", "JsonRequest", "Refusal", "Role", "Route"]
 
 
 class Refusal(RayflinkError):
@@ -66,16 +67,29 @@ Answer: TypeAlias = "dict[str, Any] | bytes"
 """What a request is answered with: a JSON object, or its bytes."""
 
 
+class Role(IntEnum):
+    """The right that a request needs; each includes those before it."""
+
+    READ = 1
+    """See jobs, metrics and logs."""
+    OPERATE = 2
+    """Change what runs: cancel, stop, savepoint, rescale."""
+    SUBMIT = 3
+    """Run code of one's own."""
+
+
 @dataclass(frozen=True)
 class Route:
     """The function of some requests.
 
     Args:
-        method: GET, POST or DELETE.
+        method: GET, POST, PUT, PATCH or DELETE.
         pattern: of their paths; what stands in braces is a parameter, as in /jobs/{job}.
         answer: is called in a thread; raises `Refusal` where it cannot.
+        role: that whoever sends them must have.
     """
 
     method: str
     pattern: str
     answer: Callable[[JsonRequest], Answer]
+    role: Role = Role.SUBMIT
