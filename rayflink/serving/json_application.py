@@ -12,7 +12,7 @@ import msgspec
 
 from rayflink.common.errors import RayflinkError, described
 
-from .json_requests import Answer, JsonRequest, Refusal, Route
+from .json_requests import FileAnswer, JsonRequest, Refusal, Role, Route
 from .server_settings import ServerSettings, is_loopback
 
 if TYPE_CHECKING:
@@ -53,12 +53,16 @@ class JsonApplication:
 
         async def respond(route: Route, request: Request) -> Response:
             try:
-                self._ensure_token(request)
+                if route.role is not Role.NONE:
+                    self._ensure_token(request)
                 self._ensure_no_page(request)
                 query = dict(request.query_params)
                 body = await self._body(request)
-                values = JsonRequest(request.url.path, request.path_params, query, body)
+                values = JsonRequest(request.url.path, request.path_params, query, body, dict(request.headers))
                 answer = await anyio.to_thread.run_sync(route.answer, values, limiter=threads)
+                if isinstance(answer, FileAnswer):
+                    headers = dict(answer.headers)
+                    return Response(answer.content, answer.status, headers, answer.media_type)
                 content, status = _encoded(answer), 200
             except Refusal as refusal:
                 content, status = self._refused(refusal.status, *refusal.messages), refusal.status
@@ -127,5 +131,5 @@ class JsonApplication:
         return msgspec.json.encode({"errors": list(messages)})
 
 
-def _encoded(answer: Answer) -> bytes:
+def _encoded(answer: object) -> bytes:
     return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ import msgspec
 
 from rayflink.common.errors import RayflinkError
 
-__all__ = ["Answer", "JsonRequest", "Refusal", "Role", "Route"]
+__all__ = ["Answer", "FileAnswer", "JsonRequest", "Refusal", "Role", "Route"]
 
 
 class Refusal(RayflinkError):
@@ -39,12 +39,14 @@ class JsonRequest:
         parameters: of the path, by name.
         query: parameters of the query, by name.
         body: its bytes; b"": it has none.
+        headers: by name in lower case.
     """
 
     path: str
     parameters: Mapping[str, str]
     query: Mapping[str, str]
     body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """Return the body, a JSON object; {} where there is none.
@@ -63,13 +65,32 @@ class JsonRequest:
         return document
 
 
-Answer: TypeAlias = "dict[str, Any] | bytes"
-"""What a request is answered with: a JSON object, or its bytes."""
+@dataclass(frozen=True)
+class FileAnswer:
+    """An answer that is no JSON, such as a page or a log.
+
+    Args:
+        content: its bytes.
+        media_type: such as "text/plain; charset=utf-8".
+        headers: that it has beside those of every answer.
+        status: of HTTP.
+    """
+
+    content: bytes
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+Answer: TypeAlias = "dict[str, Any] | bytes | FileAnswer"
+"""What a request is answered with: a JSON object, its bytes, or a file."""
 
 
 class Role(IntEnum):
     """The right that a request needs; each includes those before it."""
 
+    NONE = 0
+    """None: what is the same for everybody, such as the files of a page, needs no token."""
     READ = 1
     """See jobs, metrics and logs."""
     OPERATE = 2

@@ -18,7 +18,7 @@ import pytest
 from rayflink.common.errors import ConfigError
 from rayflink.serving.http_server import HttpServer, ServerError
 from rayflink.serving.json_application import JsonApplication
-from rayflink.serving.json_requests import JsonRequest, Refusal, Route
+from rayflink.serving.json_requests import FileAnswer, JsonRequest, Refusal, Role, Route
 from rayflink.serving.server_settings import ServerSettings
 
 pytest.importorskip("uvicorn")
@@ -31,12 +31,18 @@ def echo(request: JsonRequest) -> dict[str, Any]:
     return {"name": request.parameters["name"], "document": request.document()}
 
 
+def page(request: JsonRequest) -> FileAnswer:
+    headers = {"etag": request.headers.get("if-none-match", "")}
+    return FileAnswer(b"<p>hello", "text/html; charset=utf-8", headers, 203)
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     servers = []
 
     def run(settings: ServerSettings) -> HttpServer:
-        servers.append(HttpServer(settings, JsonApplication(settings, [Route("POST", "/echo/{name}", echo)])))
+        routes = [Route("POST", "/echo/{name}", echo), Route("GET", "/page", page, Role.NONE)]
+        servers.append(HttpServer(settings, JsonApplication(settings, routes)))
         servers[-1].start()
         return servers[-1]
 
@@ -88,6 +94,14 @@ def test_only_the_token_opens_a_server_that_has_one(start: Start, sent: str | No
     assert post(url, headers={} if sent is None else {"Authorization": sent})[0] == 401
     headers = {"Authorization": "Bearer correct", "Host": "gateway.example.org", "Origin": "https://example.org"}
     assert post(url, headers=headers)[0] == 200
+
+
+def test_a_file_is_answered_without_a_token_with_its_type_status_and_headers(start: Start) -> None:
+    url = start(ServerSettings("127.0.0.1", 0, "correct")).url
+    request = urllib.request.Request(f"{url}/page", headers={"If-None-Match": '"x"'})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert (answer.status, answer.read(), answer.headers["etag"]) == (203, b"<p>hello", '"x"')
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
 def test_a_port_that_is_taken_and_a_wrong_certificate_are_named(start: Start, tmp_path: Any) -> None:
