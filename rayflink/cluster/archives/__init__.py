@@ -1,5 +1,9 @@
 """Jobs that have ended: their last status, plan, checkpoints and exceptions, in storage.
 
+- `job_archive`: all that stays of a job, as one JSON document, and the `JobView` over it.
+- `archive_store`: the documents of one folder, a file for each job, written once.
+- `archived_jobs`: the jobs of several folders as `ClusterJobs`, with bounded memory; what expires is deleted.
+
 An ended job enters, a `JobView` of it leaves, also in another process and after the cluster is gone. The history
 server reads nothing else.
 

@@ -1,0 +1,111 @@
+"""The archives of one folder: a file for each job."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rayflink.state.storage.storage import Storage, put_own
+
+from ..jobs.cluster_job import JobView
+from .job_archive import MOST_BYTES, DamagedArchive, JobArchive, ended_ms
+
+__all__ = ["ArchiveFile", "ArchiveStore"]
+
+PACKED_FROM = 32 << 10
+"""Size from which on a document is compressed."""
+_NAME = re.compile(r"(\d{13})-([0-9a-f]{32})\.json(\.zst)?")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ArchiveFile:
+    """The name of an archive, which says what retention must know.
+
+    Args:
+        ended_ms: when the job ended, epoch milliseconds.
+        job_id: 32 hex digits.
+        name: of the file.
+    """
+
+    ended_ms: int
+    job_id: str
+    name: str
+
+
+class ArchiveStore:
+    """Writes, lists, reads and deletes archives.
+
+    Args:
+        storage: the folder; other files in it are left alone.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    @property
+    def url(self) -> str:
+        """Return the address of the folder."""
+        return self._storage.url
+
+    def store(self, view: JobView) -> ArchiveFile:
+        """Write the archive of a job that has ended. One that was written before, by whomever, stays as it is.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        archive = JobArchive.of(view)
+        data, ending = archive.encode(), ".json"
+        if len(data) >= PACKED_FROM:
+            data, ending = _packed(data), ".json.zst"
+        at_ms = min(max(ended_ms(archive.status()), 0), 10**13 - 1)
+        name = f"{at_ms:013d}-{archive.jid}{ending}"
+        put_own(self._storage, name, data)
+        return ArchiveFile(at_ms, archive.jid, name)
+
+    def files(self) -> list[ArchiveFile]:
+        """Return the archives, the job that ended last first.
+
+        Raises:
+            StorageError: the folder cannot be listed.
+        """
+        matches = [match for match in map(_NAME.fullmatch, self._storage.list()) if match]
+        return sorted((ArchiveFile(int(match[1]), match[2], match[0]) for match in matches), reverse=True)
+
+    def read(self, name: str) -> bytes:
+        """Return the document of a file.
+
+        Raises:
+            MissingFileError: there is none.
+            StorageError: it cannot be read.
+            DamagedArchive: it cannot be unpacked.
+        """
+        data = self._storage.read(name)
+        return _unpacked(data, f"{self.url}/{name}") if name.endswith(".zst") else data
+
+    def delete(self, name: str) -> None:
+        """Delete a file; one that is not there is no error.
+
+        Raises:
+            StorageError: it cannot be deleted.
+        """
+        self._storage.delete(name)
+
+
+def _packed(data: bytes) -> bytes:
+    import pyarrow  # slow
+
+    packed: bytes = pyarrow.Codec("zstd").compress(data, asbytes=True)
+    return packed
+
+
+def _unpacked(data: bytes, path: str) -> bytes:
+    import pyarrow  # slow
+
+    try:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
+            document: bytes = stream.read(2 * MOST_BYTES + 1)
+    except OSError as error:
+        raise DamagedArchive(path, str(error)) from error
+    if len(document) > 2 * MOST_BYTES:
+        raise DamagedArchive(path, f"it has more than {2 * MOST_BYTES} bytes")
+    return document
