@@ -64,7 +64,8 @@ class JobReport:
         """Return the scope and the metrics of the job as of its newest event."""
         life = self._life
         self.metrics.update(life.status, life.timestamps, self._restarts.count, life.now_ms)
-        return {"scope": self.metrics.scope, "metrics": self.metrics.group.snapshot()}
+        metrics = self.metrics
+        return {"scope": metrics.scope, "host": metrics.host, "metrics": metrics.group.snapshot()}
 
     def accumulators(self) -> dict[str, Any]:
         """Return the accumulators by name, merged over the subtasks that have finished.

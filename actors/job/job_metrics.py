@@ -29,7 +29,7 @@ class JobMetrics:
         self.group = MetricGroup(job_id)
         self._job_id, self._job_name, self._formats = job_id, job_name, ScopeFormats.of(config)
         self._status, self._since_ms, self._now_ms, self._restarts = JobStatus.INITIALIZING, 0, 0, 0
-        self.scope = ""
+        self.scope = self.host = ""
         self.located("localhost")
         gauge = self.group.gauge
         gauge(names.UPTIME, self._uptime)
@@ -40,6 +40,7 @@ class JobMetrics:
 
     def located(self, host: str) -> None:
         """Set the place where the coordinator runs."""
+        self.host = host
         variables = {"<host>": host, "<job_id>": self._job_id, "<job_name>": self._job_name}
         self.scope = self._formats.bound(self._formats.jm_job, variables)
         self.group.identify(self.scope, self._formats.delimiter, ("jobmanager", "job"), variables)

@@ -181,6 +181,7 @@ class TaskMetrics:
             metrics.watermarks(lambda: link.input_watermark, lambda: link.output_watermark)
             if in_source and isinstance(link.operator, SourceOperator):
                 metrics.group.gauge(names.WATERMARK_LAG, lambda: self._lag(link.output_watermark))
+        variables = metrics.group.variable_groups()
         return {
             "id": ctx.operator_id,
             "name": ctx.operator_name,
@@ -190,6 +191,7 @@ class TaskMetrics:
             names.CURRENT_INPUT_WATERMARK: link.input_watermark,
             names.CURRENT_OUTPUT_WATERMARK: link.output_watermark,
             "metrics": metrics.group.snapshot(self._clock.now_ms()),
+            **({"variables": variables} if variables else {}),
         }
 
     def _lag(self, watermark: int | None) -> int | None:

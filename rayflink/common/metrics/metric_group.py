@@ -221,6 +221,16 @@ class MetricGroup:
         above = () if self._scope is not None or self._parent is None else self._parent.get_logical_scope()
         return (*above, *self._logical)
 
+    def variable_groups(self, prefix: str = "") -> dict[str, tuple[str, str]]:
+        """Return the groups below this one that are values of a variable: dotted name -> (variable, value)."""
+        variables: dict[str, tuple[str, str]] = {}
+        for name, group in list(self._groups.items()):
+            if prefix or group._scope is None:
+                if self.name in group._variables and not group._logical:
+                    variables[f"{prefix}{name}"] = self.name, name
+                variables.update(group.variable_groups(f"{prefix}{name}."))
+        return variables
+
     def walk(self) -> Iterator[tuple[MetricGroup, str, Metric]]:
         """Yield each metric of this group and those below, with its group and its name there."""
         for name, metric in list(self._metrics.items()):

@@ -19,9 +19,11 @@ from .histogram import QUANTILES
 from .metric_group import Counter, Gauge, Histogram, Meter, Metric, MetricGroup
 
 PREFIX = "flink"
+SUMMARY = "summary"
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9:_]")
-_OF_PROCESS = "taskmanager"
-_PROCESS_LABELS = ("host", "tm_id")
+OF_PROCESS = "taskmanager"
+"""The logical scope of a process that runs tasks."""
+PROCESS_LABELS = ("host", "tm_id")
 
 log = get_logger(__name__)
 
@@ -35,12 +37,16 @@ class Sample:
         labels: name -> value.
         value: neither infinite nor NaN.
         help: the metric's name and its logical scope.
+        type: of its family: gauge, counter, summary or histogram.
+        family: name of the family; "": that of the sample.
     """
 
     name: str
     labels: Mapping[str, str]
     value: float
     help: str
+    type: str = "gauge"
+    family: str = ""
 
 
 def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sample]:
@@ -55,11 +61,11 @@ def samples(root: MetricGroup, filter_label_values: bool = True) -> Iterator[Sam
         if place is None:
             place = places[id(group)] = _Place(group, filter_label_values)
         prefix, scope, labels = place.of_process if ".Status." in f".{name}" else place.of_group
-        whole, help = f"{prefix}_{_written(name)}", f"{name} (scope: {scope})"
+        whole, help = f"{prefix}_{written(name)}", f"{name} (scope: {scope})"
         if isinstance(metric, Histogram):
             yield from _summary(metric, whole, labels, help)
             continue
-        value = _number(_value(metric))
+        value = number(_value(metric))
         if value is not None:
             yield Sample(whole, labels, value, help)
 
@@ -69,30 +75,30 @@ class _Place:
 
     def __init__(self, group: MetricGroup, filter_label_values: bool) -> None:
         labels = _labels(group, filter_label_values)
-        scope = "_".join(map(_written, group.get_logical_scope()))
+        scope = "_".join(map(written, group.get_logical_scope()))
         self.of_group = (f"{PREFIX}_{scope}" if scope else PREFIX, scope, labels)
-        of_process = {key: labels[key] for key in _PROCESS_LABELS if key in labels}
-        self.of_process = (f"{PREFIX}_{_OF_PROCESS}", _OF_PROCESS, of_process)
+        of_process = {key: labels[key] for key in PROCESS_LABELS if key in labels}
+        self.of_process = (f"{PREFIX}_{OF_PROCESS}", OF_PROCESS, of_process)
 
 
 def _summary(histogram: Histogram, name: str, labels: dict[str, str], help: str) -> Iterator[Sample]:
-    yield Sample(f"{name}_count", labels, histogram.get_count(), help)
+    yield Sample(f"{name}_count", labels, histogram.get_count(), help, SUMMARY, name)
     try:
         statistics = histogram.statistics()
     except Exception as error:  # of values that cannot be added up; the report has logged it as a warning
         log.debug("histogram not reported: %r", error)
         return
     for quantile, fraction in QUANTILES.items():
-        value = _number(statistics[quantile])
+        value = number(statistics[quantile])
         if value is not None:
-            yield Sample(name, {**labels, "quantile": str(fraction)}, value, help)
+            yield Sample(name, {**labels, "quantile": str(fraction)}, value, help, SUMMARY, name)
 
 
 def _labels(group: MetricGroup, filter_values: bool) -> dict[str, str]:
     labels = {}
     for variable, value in group.get_all_variables().items():
         name = variable[1:-1] if variable.startswith("<") and variable.endswith(">") else variable
-        labels[_written(name)] = _written(value) if filter_values else value
+        labels[written(name)] = written(value) if filter_values else value
     return labels
 
 
@@ -109,18 +115,20 @@ def _value(metric: Metric) -> Any:
         return None
 
 
-def _number(value: object) -> float | None:
+def number(value: object) -> float | None:
+    """Return a number or truth value as Prometheus takes it; None for all else, infinity and NaN."""
     if not isinstance(value, Real):
         return None
     try:
-        number = float(value)
+        result = float(value)
     except OverflowError:  # a whole number that no float holds
         return None
-    return number if math.isfinite(number) else None
+    return result if math.isfinite(result) else None
 
 
-def _written(text: str) -> str:
+def written(text: str) -> str:
+    """Return a name as Prometheus takes it: "_" stands for all but letters, digits, ":" and "_"."""
     return _NOT_ALLOWED.sub("_", text)
 
 
-__all__ = ["PREFIX", "Sample", "samples"]
+__all__ = ["OF_PROCESS", "PREFIX", "PROCESS_LABELS", "SUMMARY", "Sample", "number", "samples", "written"]
