@@ -344,6 +344,14 @@ class CheckpointHistory:
             record = newest()
             return -1 if record is None else record.duration_ms
 
+        def number() -> int:
+            record = newest()
+            return -1 if record is None else record.checkpoint_id
+
+        def completed() -> int:
+            record = newest()
+            return -1 if record is None else record.ended_ms
+
         def path() -> str:
             record = newest()
             return (record.path if record else "") or "n/a"
@@ -352,6 +360,9 @@ class CheckpointHistory:
         gauge(names.LAST_CHECKPOINT_DURATION, duration)
         gauge(names.LAST_CHECKPOINT_SIZE, lambda: size("checkpointed_size"))
         gauge(names.LAST_CHECKPOINT_FULL_SIZE, lambda: size("state_size"))
+        gauge(names.LAST_CHECKPOINT_PERSISTED_DATA, lambda: size("persisted_data"))
+        gauge(names.LAST_COMPLETED_CHECKPOINT_ID, number)
+        gauge(names.LAST_CHECKPOINT_COMPLETED_TIMESTAMP, completed)
         gauge(names.LAST_CHECKPOINT_EXTERNAL_PATH, path)
         gauge(names.LAST_CHECKPOINT_RESTORE_TIMESTAMP, lambda: self._restored.restored_ms if self._restored else -1)
         gauge(names.NUMBER_OF_COMPLETED_CHECKPOINTS, lambda: self._counts[COMPLETED])

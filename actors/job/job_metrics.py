@@ -13,9 +13,11 @@ from rayflink.common.metrics import metric_names as names
 from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.metrics.metric_scopes import ScopeFormats
 
+from ..messages.checkpoint_settings import CheckpointSettings
 from ..messages.states import JobStatus
 
-_TIMED = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.FAILING, JobStatus.CANCELLING)
+_TIMED = (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING)
+_DOWN = (JobStatus.RESTARTING, JobStatus.FAILING)
 
 
 class JobMetrics:
@@ -33,8 +35,10 @@ class JobMetrics:
         self.located("localhost")
         gauge = self.group.gauge
         gauge(names.UPTIME, self._uptime)
-        gauge(names.DOWNTIME, lambda: -1 if self._status.is_terminal else 0)
+        gauge(names.DOWNTIME, self._downtime)
         gauge(names.NUM_RESTARTS, lambda: self._restarts)
+        interval_ms = CheckpointSettings.of(config).interval_ms or 0
+        gauge(names.CHECKPOINT_INTERVAL, lambda: interval_ms)
         for status in _TIMED:
             gauge(f"{status.value.lower()}Time", partial(self._time_in, status))
 
@@ -57,6 +61,9 @@ class JobMetrics:
 
     def _uptime(self) -> int:
         return -1 if self._status.is_terminal else self._time_in(JobStatus.RUNNING)
+
+    def _downtime(self) -> int:
+        return -1 if self._status.is_terminal else max(map(self._time_in, _DOWN))
 
     def _time_in(self, status: JobStatus) -> int:
         return self._now_ms - self._since_ms if self._status is status else 0

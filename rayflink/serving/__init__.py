@@ -4,6 +4,7 @@
 - `json_requests`: one request as values, and the errors that become answers.
 - `json_application`: finds the function of a request by method and path, checks the token, bounds the body; it alone
   needs Starlette.
+- `request_statistics`: counts of the requests, for metrics.
 - `http_server`: listens, serves in a thread, ends; it alone needs uvicorn.
 
 Functions from requests to plain values enter, a running server leaves. What the requests mean does not belong here.

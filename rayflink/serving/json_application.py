@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import msgspec
 from rayflink.common.errors import RayflinkError, described
 
 from .json_requests import FileAnswer, JsonRequest, Refusal, Role, Route
+from .request_statistics import OTHER, RequestStatistics
 from .server_settings import ServerSettings, is_loopback
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class JsonApplication:
         self._settings, self._routes = settings, routes
         self.refusals: dict[int, int] = {}
         """Status of HTTP -> the number of requests that were answered with it, all from 400 on."""
+        self.statistics = RequestStatistics()
 
     def starlette(self) -> Starlette:
         """Return the application that a server of ASGI runs."""
@@ -71,18 +74,26 @@ class JsonApplication:
                 content, status = self._refused(500, "Internal server error.", described(error)), 500
             return Response(content, status, media_type="application/json")
 
+        async def measured(route: Route, request: Request) -> Response:
+            began = time.monotonic()
+            response = await respond(route, request)
+            self.statistics.record(route.method, route.pattern, response.status_code, time.monotonic() - began)
+            return response
+
         async def refuse(request: Request, error: Exception) -> Response:
             assert isinstance(error, HTTPException)
+            self.statistics.record(request.method, OTHER, 404, 0.0)
             message = f"Not found: {request.url.path}" if error.status_code in (404, 405) else str(error.detail)
             return Response(self._refused(404, message), 404, media_type="application/json")
 
         async def fail(request: Request, error: Exception) -> Response:
+            self.statistics.record(request.method, OTHER, 500, 0.0)
             log.error("request failed", extra={"path": request.url.path}, exc_info=error)
             content = self._refused(500, "Internal server error.", described(error))
             return Response(content, 500, media_type="application/json")
 
         endpoints = [
-            StarletteRoute(route.pattern, partial(respond, route), methods=[route.method]) for route in self._routes
+            StarletteRoute(route.pattern, partial(measured, route), methods=[route.method]) for route in self._routes
         ]
         return Starlette(routes=endpoints, exception_handlers={HTTPException: refuse, Exception: fail})
 

@@ -169,9 +169,7 @@ def test_the_metrics_of_a_job_are_flinks() -> None:
     def values() -> dict[str, object]:
         return group.snapshot()
 
-    nothing = dict.fromkeys(NAMES, 0) | dict.fromkeys(
-        ("lastCheckpointDuration", "lastCheckpointSize", "lastCheckpointFullSize", "lastCheckpointRestoreTimestamp"), -1
-    )
+    nothing = {name: -1 if name.startswith("last") else 0 for name in NAMES}
     assert values() == nothing | {"lastCheckpointExternalPath": "n/a"}
     job.run()
     job.at(100)
@@ -186,6 +184,9 @@ def test_the_metrics_of_a_job_are_flinks() -> None:
         "lastCheckpointFullSize": 4100,
         "lastCheckpointExternalPath": f"{BASE}/chk-1",
         "lastCheckpointRestoreTimestamp": 160,
+        "lastCheckpointPersistedData": sum(metrics.in_flight_bytes for metrics in MEASURED.values()),
+        "lastCompletedCheckpointId": 1,
+        "lastCheckpointCompletedTimestamp": 150,
         "numberOfCompletedCheckpoints": 1,
         "numberOfFailedCheckpoints": 0,
         "numberOfInProgressCheckpoints": 1,
@@ -199,6 +200,9 @@ NAMES = (
     "lastCheckpointFullSize",
     "lastCheckpointExternalPath",
     "lastCheckpointRestoreTimestamp",
+    "lastCheckpointPersistedData",
+    "lastCompletedCheckpointId",
+    "lastCheckpointCompletedTimestamp",
     "numberOfCompletedCheckpoints",
     "numberOfFailedCheckpoints",
     "numberOfInProgressCheckpoints",

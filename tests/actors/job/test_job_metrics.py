@@ -18,7 +18,7 @@ def test_the_time_in_a_state_ends_with_the_state() -> None:
     metrics.update(JobStatus.RUNNING, {"CREATED": 100, "RUNNING": 200}, 0, 1_200)
     assert shown(metrics) == {"uptime": 1_000, "runningTime": 1_000}
     metrics.update(JobStatus.FAILING, {"CREATED": 100, "RUNNING": 200, "FAILING": 1_300}, 2, 1_304)
-    assert shown(metrics) == {"failingTime": 4, "numRestarts": 2}
+    assert shown(metrics) == {"failingTime": 4, "downtime": 4, "numRestarts": 2}
 
 
 def test_a_job_that_has_ended_is_not_up_as_in_flink() -> None:
