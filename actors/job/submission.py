@@ -7,7 +7,7 @@ import platform
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 
 import cloudpickle
@@ -44,6 +44,7 @@ class Submission:
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
         modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
+        ends_at: where its end is noted, so that no dispatcher starts it again; None: nowhere.
     """
 
     program: bytes
@@ -53,6 +54,7 @@ class Submission:
     placement: str = "PACK"
     owner_timeout_ms: int | None = None
     modules: bytes = b""
+    ends_at: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def store_submission(storage: Storage, submission: Submission) -> None:
     Raises:
         StorageError: it could not be written.
     """
-    data = _encoded(submission)
+    data = encode_submission(submission)
     for _ in range(_TRIES):
         positions = _positions(storage)
         if positions and storage.read(_path(positions[-1])) == data:
@@ -125,7 +127,7 @@ def read_submission(storage: Storage, job_id: str) -> Submission:
         )
         raise JobExecutionError(job_id, reason, remedy)
     path = _path(positions[-1])
-    return _decoded(storage.read(path), f"{storage.url}/{path}", job_id)
+    return decode_submission(storage.read(path), f"{storage.url}/{path}", job_id)
 
 
 def delete_submissions(storage: Storage) -> None:
@@ -134,15 +136,23 @@ def delete_submissions(storage: Storage) -> None:
         storage.delete(path)
 
 
-def _encoded(submission: Submission) -> bytes:
+def encode_submission(submission: Submission) -> bytes:
+    """Return a submission as bytes, with a checksum and the versions that can read it."""
     fields = {name: getattr(submission, name) for name in Submission.__slots__ if name not in _BINARY}
     fields["cached_files"] = dict(submission.cached_files)
+    fields["ends_at"] = None if submission.ends_at is None else asdict(submission.ends_at)
     body, about = submission.program + submission.modules, {"format": FORMAT, "versions": versions()}
     about |= {"crc32": zlib.crc32(body), "program_bytes": len(submission.program)}
     return json.dumps(about | fields).encode() + b"\n" + body
 
 
-def _decoded(data: bytes, url: str, job_id: str) -> Submission:
+def decode_submission(data: bytes, url: str, job_id: str) -> Submission:
+    """Read what `encode_submission` wrote; `url` says in errors where it is.
+
+    Raises:
+        JobExecutionError: other versions wrote it.
+        DamagedFileError, VersionMismatch: it cannot be read.
+    """
     head, _, body = data.partition(b"\n")
     fields = json.loads(head)
     if fields.pop("format") != FORMAT:
@@ -156,8 +166,9 @@ def _decoded(data: bytes, url: str, job_id: str) -> Submission:
         reason = f"was stored by other versions: {'; '.join(different)}"
         remedy = "run it with those, or run its program again with -s and the path of a checkpoint or savepoint"
         raise JobExecutionError(job_id, reason, remedy)
-    size = fields.pop("program_bytes")
-    return Submission(body[:size], modules=body[size:], **fields)
+    size, ends_at = fields.pop("program_bytes"), fields.pop("ends_at", None)
+    place = None if ends_at is None else Stored(**ends_at)
+    return Submission(body[:size], modules=body[size:], ends_at=place, **fields)
 
 
 def _positions(storage: Storage) -> list[int]:
@@ -169,4 +180,7 @@ def _path(position: int) -> str:
     return f"{FOLDER}/{position:09d}"
 
 
-__all__ = ["FOLDER", "Stored", "Submission", "delete_submissions", "read_submission", "store_submission", "versions"]
+__all__ = [
+    "FOLDER", "Stored", "Submission", "decode_submission", "delete_submissions", "encode_submission", "read_submission",
+    "store_submission", "versions",
+]  # fmt: skip

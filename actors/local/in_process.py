@@ -279,5 +279,12 @@ class InProcessCluster:
         """Drop the tasks that are left: their results are no longer needed, or they were lost."""
         self._executor.close(self.job.graph.id)
 
+    def abandon(self) -> None:
+        """Drop the tasks without notice, as the end of the process would: the job is not over, and may go on elsewhere.
+
+        No other call may follow.
+        """
+        self._executor.close(self.job.graph.id)
+
 
 __all__ = ["REPORT_INTERVAL_MS", "InProcessCluster"]

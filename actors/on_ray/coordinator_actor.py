@@ -32,7 +32,7 @@ class CallGroup:
 
 
 CALLS = {
-    "control": CallGroup(1, ("cancel", "stop", "status", "checkpoints", "accumulators")),
+    "control": CallGroup(1, ("cancel", "stop", "status", "description", "checkpoints", "accumulators")),
     "wait": CallGroup(4, ("answer_to", "result", "rows")),
     "follow": CallGroup(1, ("follow",)),
     "events": CallGroup(1, ("report", "process_of")),

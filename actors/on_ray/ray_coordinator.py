@@ -24,14 +24,17 @@ from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import bind, get_logger, keep_logs
 from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.connectors.frames.frame_source import hold_blocks
+from rayflink.graph.job_description import describe_graph
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
+from rayflink.state.errors import StateError
 from rayflink.state.storage.storage_schemes import open_storage
 
 from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
 from ..job.command_performer import deployments_first, perform
+from ..job.job_document import job_document, note_end
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
 from ..job.recovery import recover_or_start
@@ -143,6 +146,7 @@ class Coordinator:
             graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)
         )
         graph = beginning.laid_out(graph)
+        self._description, self._ends_at = describe_graph(graph), submission.ends_at
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
@@ -241,6 +245,10 @@ class Coordinator:
             described["fault"] = self._fault
         return described
 
+    def description(self) -> dict[str, Any]:
+        """Return the plan and the configuration of the job, secrets masked, as plain data."""
+        return self._description
+
     def checkpoints(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """Return statistics of the job's checkpoints, or of one; None when it is not remembered."""
         return self._job.checkpoints.history.describe(checkpoint_id)
@@ -327,6 +335,7 @@ class Coordinator:
             self._release_all_the_same()
         self._slots.end()
         self._record()
+        self._note_end()
         self._published.close(self._job.graph.id)
         self._ended.set()
         self._rows.close()
@@ -353,6 +362,17 @@ class Coordinator:
             write_record(self._folder, status)
         except OSError as error:
             log.warning("the record of the job could not be written: %s", error)
+
+    def _note_end(self) -> None:
+        """Note the end of the job in the registry of its cluster, so that no dispatcher starts it again."""
+        if self._ends_at is None or not self._job.status.is_terminal:
+            return
+        totals = {} if self._result is None else self._result.accumulators
+        document = job_document(self._job_status, self._description, self._job.checkpoints.history.describe, totals)
+        try:
+            note_end(self._ends_at.open(), document)
+        except StateError as error:
+            log.warning("the end of the job could not be noted in the registry of its cluster: %s", error)
 
     def _linger(self) -> None:
         """Keep the result and idle slots for a time, or until there is a successor."""

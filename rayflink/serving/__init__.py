@@ -2,6 +2,7 @@
 
 - `server_settings`: address, token, certificate and bounds; beyond loopback a token is demanded.
 - `json_requests`: one request as values, and the errors that become answers.
+- `framing`: several pieces of bytes in one body.
 - `json_application`: finds the function of a request by method and path, checks the token, bounds the body; it alone
   needs Starlette.
 - `request_statistics`: counts of the requests, for metrics.

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ray
@@ -66,17 +66,21 @@ class JobBoard:
 
     def statuses(self, now_ms: int) -> list[dict[str, Any]] | None:
         """Return the status of each job, in order of id; None where one may be of a job whose coordinator is dead."""
-        keys = self._client.internal_kv_keys(_PREFIX, self._namespace, CALL_TIMEOUT_S)
         statuses = []
+        for status, next_ms in self.entries():
+            if now_ms - next_ms > LATE_S * 1000:
+                return None
+            statuses.append(status)
+        return statuses
+
+    def entries(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """Return the status of each job, in order of id, and when the next one is due, epoch milliseconds."""
+        keys = self._client.internal_kv_keys(_PREFIX, self._namespace, CALL_TIMEOUT_S)
         for key in sorted(keys):
             packed = self._client.internal_kv_get(key, self._namespace, CALL_TIMEOUT_S)
-            if packed is None:  # its job has ended meanwhile
-                continue
-            entry = json.loads(zlib.decompress(packed))
-            if now_ms - entry["next_ms"] > LATE_S * 1000:
-                return None
-            statuses.append(dict(entry["status"]))
-        return statuses
+            if packed is not None:  # its job has not ended meanwhile
+                entry = json.loads(zlib.decompress(packed))
+                yield dict(entry["status"]), int(entry["next_ms"])
 
 
 class StatusPublisher:

@@ -16,10 +16,11 @@ class RuntimeMode(Enum):
 
 
 class Target(Enum):
-    """The place where a job runs: in this process, or on Ray actors."""
+    """The place where a job runs: in this process, on Ray actors, or where a dispatcher lets it run."""
 
     LOCAL = "local"
     RAY = "ray"
+    REMOTE = "remote"
 
 
 class PlacementStrategy(Enum):

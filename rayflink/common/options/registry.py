@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from ..config_options import ConfigOption
+from .cluster_options import *  # noqa: F403
 from .flink_jars import JARS_OF_FLINK
 from .flink_options import ONE_VALUE as ONE_VALUE
 from .flink_options import WITHOUT_EFFECT as WITHOUT_EFFECT
@@ -211,7 +212,8 @@ ATTACHED = _option(_E, "execution.attached", BOOLEAN, False,
 SHUTDOWN_ON_ATTACHED_EXIT = _option(_E, "execution.shutdown-on-attached-exit", BOOLEAN, False,
                                     "Cancel an attached job when the driver ends (Ctrl-C, SIGTERM).")
 TARGET = _option(_E, "execution.target", enum_type(Target), None,
-                 "local runs the job in this process; ray runs it on the running cluster, else on a local Ray.")
+                 "local runs the job in this process; ray runs it on the running cluster, else on a local Ray; remote "
+                 "submits it to the dispatcher at rest.address.")
 RESTORE_PATH = _option(_E, "execution.state-recovery.path", STRING, None,
                        "Checkpoint or savepoint to start from (command line: -s).", ("execution.savepoint.path",))
 LOCAL_RECOVERY = _option(_E, "execution.state-recovery.from-local", BOOLEAN, False,

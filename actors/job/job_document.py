@@ -1,0 +1,58 @@
+"""Everything that can be read of a job, as one JSON object; and its note in the registry of a cluster at its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rayflink.state.storage.storage import Storage
+
+MOST_DETAILS = 20
+"""The number of checkpoints whose details are in the object, the newest."""
+ENDED = "ended"
+"""The file of the note."""
+
+
+def job_document(
+    status: Mapping[str, Any],
+    description: Mapping[str, Any],
+    checkpoints: Callable[[int | None], Mapping[str, Any] | None],
+    accumulators: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the object.
+
+    Args:
+        status: as `JobReport.describe` gives it.
+        description: as `rayflink.graph.job_description` gives it.
+        checkpoints: gives statistics of all checkpoints, or the details of one, None where it is forgotten.
+        accumulators: name -> value.
+
+    Returns: "status", "description", "checkpoints", "details" (checkpoint id -> its details) and "accumulators".
+    """
+    statistics = checkpoints(None) or {}
+    ids = [int(entry["id"]) for entry in statistics.get("history", ())][:MOST_DETAILS]
+    details = {str(number): checkpoints(number) for number in ids}
+    return {
+        "status": dict(status),
+        "description": dict(description),
+        "checkpoints": dict(statistics),
+        "details": {number: detail for number, detail in details.items() if detail is not None},
+        "accumulators": dict(accumulators),
+    }
+
+
+def note_end(storage: Storage, document: Mapping[str, Any]) -> None:
+    """Note that a job has ended, with all that can be read of it; an end that was noted before stays.
+
+    Args:
+        storage: the folder of the job in the registry.
+        document: as `job_document` gives it.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    storage.put_if_absent(ENDED, json.dumps(document, default=str).encode())
+
+
+__all__ = ["ENDED", "job_document", "note_end"]

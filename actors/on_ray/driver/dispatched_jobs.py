@@ -1,0 +1,243 @@
+"""Jobs that a dispatcher starts on its Ray cluster, from what a client has packed, and finds again."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import ray
+from ray._raylet import GcsClient  # type: ignore[attr-defined]
+from ray.exceptions import RayError
+
+from rayflink.common.errors import JobExecutionError, RayflinkError
+from rayflink.common.metrics.job_report import short
+from rayflink.common.text_output.logs import get_logger
+from rayflink.common.user_code.python_archives import PythonArchive
+from rayflink.common.user_code.python_files import unpacked
+
+from ...job.submission import Stored, Submission
+from ..coordinator_actor import coordinator_class
+from ..ray_handles import RayActor
+from ..ray_job_files import recorded_jobs
+from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
+from .ray_job_board import LATE_S, JobBoard
+from .ray_python_files import runtime_env_with
+from .terminal import News
+
+log = get_logger(__name__)
+Document: TypeAlias = "dict[str, Any]"
+"""A JSON object."""
+FRESH_S = 0.5
+"""Seconds for which what was read of a job is good enough for the next reader."""
+
+
+@dataclass(frozen=True)
+class Dispatched:
+    """A job to start.
+
+    Args:
+        job_id: 32 hex digits.
+        name: of the job.
+        submission: of its client.
+        stored: where it stores its checkpoints; None: it takes none.
+        executable: interpreter of its processes; "": that of the nodes.
+        archives: (name of the file, folder to unpack it into, content).
+    """
+
+    job_id: str
+    name: str
+    submission: Submission
+    stored: Stored | None
+    executable: str = ""
+    archives: Sequence[tuple[str, str, bytes]] = ()
+
+
+class DispatchedJob(JobHandle):
+    """A job on Ray, as its dispatcher reads and asks it; readers are answered from what was read a moment ago."""
+
+    _board: StatusBoard | None = None
+    _description: Document | None = None
+    _statistics: tuple[float, Document | None] = (float("-inf"), None)
+
+    def published_on(self, board: StatusBoard) -> DispatchedJob:
+        """Take the status of the job from a board from now on, and return the job."""
+        self._board, self._reading = board, threading.Lock()
+        return self
+
+    def begin(self, submission: Submission) -> None:
+        """Start the job.
+
+        Raises:
+            JobExecutionError: it cannot be loaded on the cluster.
+        """
+        self._ask("start", submission, timeout_s=START_TIMEOUT_S)
+
+    def is_same(self, other: JobHandle) -> bool:
+        """Return whether both have one coordinator, and not one that came after the other."""
+        return bool(other._coordinator == self._coordinator)
+
+    def status(self) -> Document:
+        """Return the job as plain data, at most some seconds old."""
+        return (self._board and self._board.status(self.job_id)) or super().status()
+
+    def description(self) -> Document:
+        """Return the plan and the configuration of the job."""
+        if self._description is None:
+            self._description = dict(self._ask("description"))
+        return self._description
+
+    def checkpoints(self, checkpoint_id: int | None = None) -> Document | None:
+        """Return statistics of the job's checkpoints, or of one; None when it is not remembered."""
+        if checkpoint_id is not None:
+            return super().checkpoints(checkpoint_id)
+        with self._reading:
+            if time.monotonic() - self._statistics[0] > FRESH_S:
+                self._statistics = time.monotonic(), super().checkpoints(None)
+            return self._statistics[1]
+
+    def news(self, timeout_s: float, with_texts: bool) -> News:
+        """Return what was printed, and the result at the end; the call also shows that the client lives."""
+        news: News = self._ask("follow", timeout_s, with_texts, timeout_s=timeout_s + self._ask_timeout_s)
+        return news
+
+    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """Return blocks of collected rows, waiting for the first; None when all have been drawn."""
+        blocks: tuple[bytes, ...] | None = self._ask("rows", timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
+        return blocks
+
+    def result(self, timeout_s: float) -> bytes | None:
+        """Return the `JobResult`, packed; None when the job has not ended in time."""
+        packed: bytes | None = self._ask("result", timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
+        return packed
+
+
+class StatusBoard:
+    """The newest statuses of the jobs of a namespace, read at most every half second.
+
+    Args:
+        namespace: Ray namespace of the jobs.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._board: JobBoard | None = None
+        self._lock = threading.Lock()
+        self._read_at = float("-inf")
+        self._statuses: dict[str, Document] = {}
+
+    def statuses(self) -> dict[str, Document]:
+        """Return job id -> status; entries of dead coordinators are removed.
+
+        Raises:
+            JobExecutionError: the cluster's control service does not answer.
+        """
+        with self._lock:
+            if time.monotonic() - self._read_at > FRESH_S:
+                try:
+                    self._statuses = self._read()
+                except (RayError, OSError, ValueError, zlib.error) as error:
+                    remedy = "see whether the head node is alive (`ray status`)"
+                    raise JobExecutionError("statuses", f"cannot be read: {error}", remedy) from error
+                self._read_at = time.monotonic()
+            return self._statuses
+
+    def status(self, job_id: str) -> Document | None:
+        """Return the newest status of a job; None where none is published."""
+        return self.statuses().get(job_id)
+
+    def _read(self) -> dict[str, Document]:
+        if self._board is None:
+            address = ray.get_runtime_context().gcs_address
+            self._board = JobBoard(GcsClient(address=address), self._namespace)
+        now_ms, statuses = time.time() * 1000, {}
+        for status, next_ms in self._board.entries():
+            job_id = str(status["jid"])
+            if now_ms - next_ms > LATE_S * 1000 and _coordinator(job_id, self._namespace) is None:
+                self._board.remove(job_id)
+            else:
+                statuses[job_id] = status
+        return statuses
+
+
+class DispatchedJobs:
+    """Starts and finds jobs on the Ray cluster that this process has joined.
+
+    Args:
+        namespace: Ray namespace of the jobs.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._board = StatusBoard(namespace)
+        self._jobs: dict[str, DispatchedJob] = {}
+
+    def start(self, job: Dispatched) -> DispatchedJob:
+        """Start a job.
+
+        Raises:
+            JobExecutionError: it cannot be loaded on the cluster.
+        """
+        blueprint = coordinator_class().options(
+            name=f"{job.job_id}/{COORDINATOR}",
+            namespace=self._namespace,
+            lifetime="detached",
+            max_restarts=0 if job.stored is None else -1,
+            runtime_env=_runtime_env(job),
+        )
+        title = f"{short(job.name, 60)} ({job.job_id[:8]})"
+        coordinator = blueprint.remote(job.job_id, job.stored, title)
+        started = DispatchedJob(job.job_id, coordinator).published_on(self._board)
+        try:
+            started.begin(replace(job.submission, namespace=self._namespace))
+        except RayflinkError:
+            ray.kill(coordinator)
+            raise
+        self._jobs[job.job_id] = started
+        return started
+
+    def find(self, job_id: str) -> DispatchedJob | None:
+        """Return a job that has a coordinator; None: there is none of this id."""
+        coordinator = _coordinator(job_id, self._namespace)
+        if coordinator is None:
+            self._jobs.pop(job_id, None)
+            return None
+        job, present = DispatchedJob(job_id, coordinator), self._jobs.get(job_id)
+        if present is None or not present.is_same(job):
+            self._jobs[job_id] = present = job.published_on(self._board)
+        return present
+
+    def statuses(self) -> list[Document]:
+        """Return the status of each job that runs, at most some seconds old."""
+        return list(self._board.statuses().values())
+
+    def recorded(self, job_id: str) -> Document | None:
+        """Return the last status that a job has left on the nodes; None: there is none."""
+        records = (record for record in recorded_jobs(self._namespace) if record["jid"] == job_id)
+        return next(records, None)
+
+
+def _runtime_env(job: Dispatched) -> Document:
+    files = [unpacked(job.submission.modules)] if job.submission.modules else []
+    with tempfile.TemporaryDirectory(prefix="rayflink-archives-") as folder:
+        archives = []
+        for number, (name, target, content) in enumerate(job.archives):
+            path = Path(folder) / f"{number}-{Path(name).name}"
+            path.write_bytes(content)
+            archives.append(PythonArchive(str(path), target))
+        return runtime_env_with(files, archives, job.executable)
+
+
+def _coordinator(job_id: str, namespace: str) -> RayActor | None:
+    try:
+        return ray.get_actor(f"{job_id}/{COORDINATOR}", namespace=namespace)
+    except ValueError:
+        return None
+
+
+__all__ = ["Dispatched", "DispatchedJob", "DispatchedJobs"]

@@ -1,0 +1,130 @@
+"""A dispatcher with its HTTP server, as one thing that starts and stops."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+from rayflink.common.options import registry as options
+from rayflink.common.options.store_options import storage_options
+from rayflink.serving.http_server import HttpServer
+from rayflink.serving.json_application import JsonApplication
+from rayflink.serving.json_requests import Route
+from rayflink.serving.server_settings import ServerSettings
+from rayflink.state.storage.storage_schemes import open_storage
+
+from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from .rest.submission_endpoints import SubmissionEndpoints
+from .runners.local_runner import LocalRunner
+from .runners.printed_lines import PrintedLines
+from .runners.runner import Runner
+
+__all__ = ["ClusterServer", "local_cluster", "registry_address", "server_settings"]
+
+MOST_WAITING = 256
+"""Requests that are worked on at a time: each client of a job has one that waits for news."""
+
+
+class ClusterServer:
+    """A session cluster: listens, then brings back the jobs of its registry, and answers.
+
+    >>> from rayflink.common.configuration import Configuration
+    >>> cluster = local_cluster(Configuration().set(options.REST_PORT, 0))
+    >>> cluster.start()
+    >>> cluster.dispatcher.statuses()
+    []
+    >>> cluster.stop()
+
+    Args:
+        configuration: addresses, bounds, and the place of the registry.
+        runner: of the jobs.
+        registry: address of the registry.
+    """
+
+    def __init__(self, configuration: Configuration, runner: Runner, registry: str) -> None:
+        get = configuration.get
+        how = storage_options(configuration.to_dict())
+        settings = DispatcherSettings(
+            get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items())
+        )
+        self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
+        """The dispatcher, which can be asked once the cluster has started."""
+        bounds = server_settings(configuration)
+        self._server = HttpServer(bounds, JsonApplication(bounds, self._routes()))
+        self.at_stop: list[Callable[[], None]] = []
+        """Functions to call when it has stopped."""
+
+    @property
+    def url(self) -> str:
+        """Return the address on which it listens, once it has started."""
+        return self._server.url
+
+    def start(self) -> None:
+        """Listen, take over the registry, and bring back its jobs.
+
+        Raises:
+            ServerError: the address is taken.
+            StorageError: the registry cannot be read or written.
+        """
+        self._server.start()
+        try:
+            self.dispatcher.start(self._server.url)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop; jobs on Ray go on, those of this process are brought back by the next cluster with this registry."""
+        self._server.stop()
+        self.dispatcher.close()
+        for call in self.at_stop:
+            call()
+
+    def _routes(self) -> list[Route]:
+        topics = [SubmissionEndpoints(self.dispatcher)]
+        return [route for endpoints in topics for route in endpoints.routes()]
+
+
+def local_cluster(configuration: Configuration, registry: str | None = None) -> ClusterServer:
+    """Return a cluster whose jobs run in threads of this process.
+
+    Args:
+        configuration: addresses and bounds.
+        registry: address of its registry; None: a temporary folder, which goes with the cluster.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="rayflink-cluster-")
+    lines = PrintedLines(Path(folder.name) / "logs")
+    cluster = ClusterServer(configuration, LocalRunner(lines), registry or str(Path(folder.name) / "registry"))
+    lines.install()
+    cluster.at_stop += [lines.remove, folder.cleanup]
+    return cluster
+
+
+def registry_address(configuration: Configuration) -> str | None:
+    """Return the address of the registry that the options say; None: they say none.
+
+    It is the folder high-availability.cluster-id in high-availability.storageDir, else in the directory of checkpoints.
+    """
+    above = configuration.get(options.HA_STORAGE_DIR) or configuration.get(options.CHECKPOINT_DIRECTORY)
+    return f"{above.rstrip('/')}/cluster-{configuration.get(options.CLUSTER_ID)}" if above else None
+
+
+def server_settings(configuration: Configuration) -> ServerSettings:
+    """Return the address and the bounds that the options say.
+
+    Raises:
+        ConfigError: an option is wrong, or they do not fit each other.
+    """
+    get = configuration.get
+    certificate, key = get(options.REST_CERTIFICATE), get(options.REST_KEY)
+    if (certificate is None) != (key is None):
+        missing = options.REST_KEY.key if key is None else options.REST_CERTIFICATE.key
+        raise ConfigError(missing, "nothing", "a file beside the other of the two", "set both, or none")
+    pair = None if certificate is None or key is None else (certificate, key)
+    return ServerSettings(
+        get(options.REST_BIND_ADDRESS), get(options.REST_PORT), get(options.REST_TOKEN), pair,
+        get(options.REST_UPLOAD_SIZE).bytes, get(options.REST_CONNECTIONS), MOST_WAITING,
+    )  # fmt: skip

@@ -1,0 +1,382 @@
+"""The dispatcher: every job that was accepted runs, or has ended; none is forgotten, none runs twice."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rayflink.actors.job.job_document import job_document
+from rayflink.actors.job.submission import Stored
+from rayflink.common.errors import RayflinkError, described
+from rayflink.common.job_status import JobStatus
+from rayflink.common.text_output.logs import get_logger
+from rayflink.launch.remote_submission import RemoteSubmission
+from rayflink.state.storage.ledger import LedgerEnded
+from rayflink.state.storage.storage import Storage, StorageError
+
+from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
+from ..jobs.job_snapshot import JobSnapshot
+from ..registry.job_registry import AcceptedJob, JobRegistry
+from ..registry.leadership import DispatcherFenced, Leadership
+from ..runners.runner import Runner, StartedJob
+from .ended_jobs import EndedJobs
+
+__all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
+
+log = get_logger(__name__)
+LOOK_EVERY_S = 0.5
+"""Time between two looks at the jobs."""
+CHECK_EVERY_S = 2.0
+"""Time between two looks for another dispatcher."""
+JOIN_S = 10.0
+
+
+class NotReady(RayflinkError):
+    """A dispatcher has not yet taken over its registry."""
+
+    def __str__(self) -> str:
+        return "the dispatcher begins; ask again in a moment"
+
+
+@dataclass(frozen=True)
+class DispatcherSettings:
+    """The settings of a dispatcher.
+
+    Args:
+        ended_s: seconds for which an ended job stays in the list.
+        most_ended: number of ended jobs in the list.
+        storage_options: by which the coordinators of jobs reach the registry.
+        archive: takes each job that has ended; None: none are archived.
+    """
+
+    ended_s: float = 3600.0
+    most_ended: int = 1000
+    storage_options: tuple[tuple[str, str], ...] = ()
+    archive: Callable[[JobView], None] | None = None
+
+
+class Dispatcher:
+    """Accepts jobs and looks after them: `ClusterJobs` of a session cluster.
+
+    Args:
+        storage: of its registry.
+        runner: of the jobs.
+        settings: of this dispatcher.
+    """
+
+    def __init__(
+        self, storage: Storage, runner: Runner, settings: DispatcherSettings = DispatcherSettings()
+    ) -> None:
+        self._storage, self._runner, self._settings = storage, runner, settings
+        self._registry = JobRegistry(storage)
+        self._lock = threading.RLock()
+        self._accepted: dict[str, AcceptedJob] = {}
+        """Jobs that have not ended, as far as it is known here."""
+        self._foreign: dict[str, Document] = {}
+        """Jobs that run here and were started by programs themselves, by id."""
+        self._ended = EndedJobs(settings.ended_s, settings.most_ended)
+        self._starting: set[str] = set()
+        self._stopped, self._woken = threading.Event(), threading.Event()
+        self.fenced: DispatcherFenced | None = None
+        """The error of a dispatcher that has been taken over from."""
+        self.recovered = 0
+        """The number of jobs that were brought back at the beginning."""
+        self._leadership: Leadership | None = None
+        self._thread = threading.Thread(target=self._look_after, name="dispatcher", daemon=True)
+
+    def start(self, url: str) -> None:
+        """Take over the registry, bring back its jobs that have not ended, and look after them from now on.
+
+        Args:
+            url: at which it is asked, for those that look for it.
+
+        Raises:
+            StorageError: the registry cannot be read or written.
+        """
+        self.take_over(url)
+        self._thread.start()
+
+    def take_over(self, url: str) -> None:
+        """Take over the registry, and read which of its jobs have not ended.
+
+        Raises:
+            StorageError: the registry cannot be read or written.
+        """
+        self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, _now_ms())
+        for job in self._registry.accepted():
+            snapshot = self._registry.ended(job.job_id)
+            if snapshot is None:
+                self._accepted[job.job_id] = job
+                self.recovered += 1
+            else:
+                self._ended.add(snapshot)
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of this dispatcher among those of the registry, from 1; 0 before its start."""
+        return 0 if self._leadership is None else self._leadership.leader.epoch
+
+    def close(self) -> None:
+        """End; jobs on a cluster go on, and those of this process are brought back by the next dispatcher."""
+        self._stopped.set()
+        self._woken.set()
+        if self._thread.ident is not None:
+            self._thread.join(JOIN_S)
+        self._runner.close()
+
+    # for clients
+
+    def submit(self, data: bytes, by: str) -> str:
+        """Accept a job, durably, start it, and return its id. The same submission again changes nothing.
+
+        Args:
+            data: an encoded `RemoteSubmission`.
+            by: the name of the client.
+
+        Raises:
+            JobExecutionError: it cannot be read, or not be started here.
+            DuplicateJob: another job has its id.
+            DispatcherFenced: another dispatcher leads.
+            StorageError: it cannot be stored, and is not accepted.
+        """
+        submission = RemoteSubmission.decode(data)
+        job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
+        self._ensure_leads()
+        job = AcceptedJob(job_id, submission.name, _now_ms(), by, digest)
+        with self._lock:
+            if not self._registry.accept(job, data):
+                return job_id
+            self._accepted[job_id] = job
+            self._starting.add(job_id)
+        try:
+            self._start(submission)
+        except Exception as error:
+            self._give_up(submission, error)
+            raise
+        finally:
+            self._starting.discard(job_id)
+        log.info("job %s (%s) was accepted from %s", submission.name, job_id, by)
+        return job_id
+
+    def client(self, job_id: str) -> StartedJob:
+        """Return a job for the client that draws its rows and waits for its result.
+
+        Raises:
+            UnknownJob: there is none, or its result is no longer kept.
+        """
+        job = self._runner.find(job_id)
+        if job is None:
+            raise UnknownJob(job_id)
+        return job
+
+    def statuses(self) -> list[Document]:
+        """Return the status of every job, those that began last first."""
+        running = {str(status["jid"]): status for status in self._runner.statuses()}
+        with self._lock:
+            accepted = list(self._accepted.values())
+        for job in accepted:
+            if job.job_id not in running:
+                started = self._runner.find(job.job_id)
+                running[job.job_id] = _initializing(job) if started is None else started.status()
+        ended = {snapshot.job_id: snapshot.status() for snapshot in self._ended.all()}
+        return sorted({**running, **ended}.values(), key=_began, reverse=True)
+
+    def view(self, job_id: str) -> JobView:
+        """Return a job to read. Raises: `UnknownJob`."""
+        snapshot = self._ended.get(job_id)
+        if snapshot is not None:
+            return snapshot
+        job = self._runner.find(job_id)
+        if job is not None:
+            return job
+        with self._lock:
+            accepted = self._accepted.get(job_id)
+        if accepted is not None:
+            return JobSnapshot(_empty_document(accepted))
+        raise UnknownJob(job_id)
+
+    def running(self, job_id: str) -> RunningJob:
+        """Return a job to ask. Raises: `UnknownJob`, `JobHasEnded`."""
+        snapshot = self._ended.get(job_id)
+        if snapshot is not None:
+            raise JobHasEnded(job_id, snapshot.state)
+        job = self._runner.find(job_id)
+        if job is None:
+            raise UnknownJob(job_id)
+        state = str(job.status()["state"])
+        if JobStatus(state).is_terminal:
+            raise JobHasEnded(job_id, state)
+        return job
+
+    # starting
+
+    def _start(self, submission: RemoteSubmission) -> StartedJob:
+        place = Stored(self._registry.folder(submission.job_id), dict(self._settings.storage_options))
+        inner = replace(submission.submission, ends_at=place)
+        return self._runner.start(replace(submission, submission=inner))
+
+    def _give_up(self, submission: RemoteSubmission, error: Exception) -> None:
+        """Note a job that cannot be started as one that has failed, so that its end can be read."""
+        log.error("job %s (%s) cannot be started: %s", submission.name, submission.job_id, described(error))
+        with self._lock:
+            job = self._accepted.pop(submission.job_id)
+        document = _empty_document(job, submission.description, "FAILED", described(error))
+        self._note(JobSnapshot(document))
+
+    def _ensure_leads(self) -> None:
+        if self.fenced is not None:
+            raise self.fenced
+        if self._leadership is None:
+            raise NotReady
+        self._leadership.check()
+
+    # looking after jobs
+
+    def _look_after(self) -> None:
+        checked_at = time.monotonic()
+        while not self._stopped.is_set():
+            try:
+                if time.monotonic() - checked_at >= CHECK_EVERY_S:
+                    checked_at = time.monotonic()
+                    self._ensure_leads()
+                self.look()
+            except DispatcherFenced as error:
+                log.warning("%s", error)
+                self.fenced = error
+                return
+            except RayflinkError as error:  # a storage or a cluster that does not answer now
+                log.warning("the jobs could not be looked after: %s", error)
+            self._woken.wait(LOOK_EVERY_S)
+
+    def look(self) -> None:
+        """Compare the jobs that there should be with those that run: bring back some, note the ends of others.
+
+        Raises:
+            DispatcherFenced: another dispatcher leads.
+            StorageError, RayflinkError: the registry or the cluster does not answer.
+        """
+        statuses = {str(status["jid"]): status for status in self._runner.statuses()}
+        with self._lock:
+            accepted = {key: job for key, job in self._accepted.items() if key not in self._starting}
+        for job_id, job in accepted.items():
+            status = statuses.get(job_id)
+            if status is not None and not _is_over(status):
+                continue
+            started = self._runner.find(job_id)
+            if started is None:
+                self._bring_back(job)
+            elif _is_over(started.status()):
+                self._note(JobSnapshot.of(started))
+        self._look_at_foreign(statuses)
+
+    def _bring_back(self, job: AcceptedJob) -> None:
+        """Start a job again that was accepted, does not run, and has not ended."""
+        snapshot = self._registry.ended(job.job_id)
+        if snapshot is not None:
+            self._note(snapshot)
+            return
+        self._ensure_leads()
+        submission = RemoteSubmission.decode(self._registry.submission(job))
+        log.warning("job %s (%s) does not run, and is brought back", job.name, job.job_id)
+        try:
+            self._start(submission)
+        except LedgerEnded as error:  # its checkpoints say that it has ended; how, was lost with its coordinator
+            self._note(JobSnapshot(_empty_document(job, submission.description, "FINISHED", described(error))))
+        except StorageError:
+            raise
+        except (RayflinkError, ImportError, AttributeError) as error:
+            self._give_up(submission, error)
+
+    def _look_at_foreign(self, statuses: dict[str, Document]) -> None:
+        """Remember the last status of jobs that programs have started by themselves."""
+        with self._lock:
+            own = set(self._accepted)
+        for job_id, status in statuses.items():
+            if job_id not in own and self._ended.get(job_id) is None:
+                self._foreign[job_id] = status
+        for job_id, last in list(self._foreign.items()):
+            if job_id in statuses and not _is_over(statuses[job_id]):
+                continue
+            started = self._runner.find(job_id)
+            if started is None:
+                snapshot = JobSnapshot(_last_document(self._runner.recorded(job_id) or last))
+            elif _is_over(started.status()):
+                snapshot = JobSnapshot.of(started)
+            else:
+                continue
+            del self._foreign[job_id]
+            self._keep(snapshot)
+
+    def _note(self, snapshot: JobSnapshot) -> None:
+        """Note the end of a job in the registry, and keep it for readers."""
+        self._registry.end(snapshot)
+        with self._lock:
+            self._accepted.pop(snapshot.job_id, None)
+        self._keep(snapshot)
+
+    def _keep(self, snapshot: JobSnapshot) -> None:
+        forgotten = self._ended.add(snapshot)
+        if self._settings.archive is not None:
+            try:
+                self._settings.archive(snapshot)
+            except RayflinkError as error:
+                log.warning("job %s could not be archived: %s", snapshot.job_id, error)
+        for job_id in forgotten:
+            self._registry.forget(job_id)
+
+
+def _initializing(job: AcceptedJob) -> Document:
+    document: Document = _empty_document(job)["status"]
+    return document
+
+
+def _empty_document(
+    job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = ""
+) -> dict[str, Any]:
+    """Return the document of a job that has not begun here."""
+    now = _now_ms()
+    exceptions = [{"timestamp": now, "task": "dispatcher", "exception": reason}] if reason else []
+    status = {
+        "jid": job.job_id,
+        "name": job.name,
+        "state": state,
+        "timestamps": {"INITIALIZING": job.accepted_ms, state: now},
+        "vertices": [],
+        "recovery": None,
+        "exceptions": exceptions,
+        "scope": "",
+        "metrics": {},
+    }
+    return _document(status, description)
+
+
+def _last_document(status: Document) -> dict[str, Any]:
+    """Return the document of a job of which only a status is left; one that was not over then has failed."""
+    if not _is_over(status):
+        entry = {"timestamp": _now_ms(), "task": "coordinator", "exception": "the job's coordinator was lost"}
+        stamps = {**status["timestamps"], "FAILED": _now_ms()}
+        exceptions = [*status.get("exceptions", ()), entry]
+        status = {**status, "state": "FAILED", "timestamps": stamps, "exceptions": exceptions}
+    return _document(status, None)
+
+
+def _document(status: Document, description: Document | None) -> dict[str, Any]:
+    empty = {"jid": status["jid"], "name": status["name"], "mode": "STREAMING", "configuration": {}, "vertices": []}
+    return job_document(status, description or empty, lambda number: None, {})
+
+
+def _is_over(status: Document) -> bool:
+    return JobStatus(status["state"]).is_terminal
+
+
+def _began(status: Document) -> int:
+    return min((int(stamp) for stamp in status["timestamps"].values()), default=0)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

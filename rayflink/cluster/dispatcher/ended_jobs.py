@@ -1,0 +1,50 @@
+"""Jobs that have ended and are still in the list: the newest, for a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ..jobs.job_snapshot import JobSnapshot
+
+__all__ = ["EndedJobs"]
+
+
+class EndedJobs:
+    """A bounded list of ended jobs.
+
+    Args:
+        longest_s: seconds after its end for which a job stays.
+        most: number of jobs; of more, those that ended first go.
+        now_ms: epoch milliseconds.
+    """
+
+    def __init__(
+        self, longest_s: float, most: int, now_ms: Callable[[], float] = lambda: time.time() * 1000
+    ) -> None:
+        self._longest_s, self._most, self._now_ms = longest_s, most, now_ms
+        self._lock = threading.Lock()
+        self._jobs: dict[str, JobSnapshot] = {}
+
+    def add(self, snapshot: JobSnapshot) -> list[str]:
+        """Add a job, and return the ids of those that go."""
+        with self._lock:
+            self._jobs[snapshot.job_id] = snapshot
+            limit = self._now_ms() - self._longest_s * 1000
+            in_order = sorted(self._jobs.values(), key=lambda job: job.ended_ms)
+            late = [job for job in in_order if job.ended_ms < limit and job is not snapshot]
+            rest = [job for job in in_order if job not in late]
+            gone = [job.job_id for job in (*late, *rest[: max(len(rest) - self._most, 0)])]
+            for job_id in gone:
+                del self._jobs[job_id]
+            return gone
+
+    def get(self, job_id: str) -> JobSnapshot | None:
+        """Return a job; None: it is not in the list."""
+        return self._jobs.get(job_id)
+
+    def all(self) -> list[JobSnapshot]:
+        """Return all jobs."""
+        with self._lock:
+            return list(self._jobs.values())

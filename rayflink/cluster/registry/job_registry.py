@@ -1,0 +1,158 @@
+"""The jobs that a cluster has accepted, in storage: none is forgotten, none begins twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rayflink.actors.job.job_document import ENDED
+from rayflink.common.errors import RayflinkError
+from rayflink.state.errors import DamagedFileError
+from rayflink.state.storage.storage import MissingFileError, Storage, put_own
+
+from ..jobs.job_snapshot import JobSnapshot
+
+__all__ = ["AcceptedJob", "DuplicateJob", "JobRegistry"]
+
+FOLDER = "jobs"
+_ACCEPTED = re.compile(rf"{FOLDER}/([0-9a-f]{{32}})/accepted")
+
+
+class DuplicateJob(RayflinkError):
+    """A job with this id, and another program, was submitted before.
+
+    Args:
+        job_id: of both.
+    """
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(job_id)
+        self.job_id = job_id
+
+    def __str__(self) -> str:
+        remedy = "submit another program with an id of its own"
+        return f"a job with the id {self.job_id} has already been submitted; {remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedJob:
+    """An entry of the registry.
+
+    Args:
+        job_id: 32 hex digits.
+        name: of the job.
+        accepted_ms: epoch milliseconds.
+        by: who submitted it.
+        digest: of the submission, so that one that is repeated is recognized.
+    """
+
+    job_id: str
+    name: str
+    accepted_ms: int
+    by: str
+    digest: str
+
+
+class JobRegistry:
+    """The entries of jobs below one address.
+
+    `submission`, then `accepted`: a job is accepted when the latter exists. `ended` says that it must not be started
+    again. Each file is written once.
+
+    Args:
+        storage: of the cluster.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    @property
+    def url(self) -> str:
+        """Return the address."""
+        return self._storage.url
+
+    def accept(self, job: AcceptedJob, submission: bytes) -> bool:
+        """Note a job; False where the same submission was accepted before.
+
+        Raises:
+            DuplicateJob: another one has this id.
+            StorageError: it could not be written, and so the job is not accepted.
+        """
+        before = self._read(f"{job.job_id}/accepted")
+        if before is None:
+            put_own(self._storage, _path(job.job_id, f"submission-{job.digest}"), submission)
+            if put_own(self._storage, _path(job.job_id, "accepted"), _encoded(asdict(job))):
+                return True
+            before = self._read(f"{job.job_id}/accepted") or {}
+        if before.get("digest") != job.digest:
+            raise DuplicateJob(job.job_id)
+        return False
+
+    def accepted(self) -> list[AcceptedJob]:
+        """Return all jobs that are not forgotten, whether they have ended or not; the first accepted first.
+
+        Raises:
+            StorageError, DamagedFileError: they cannot be read.
+        """
+        ids = [match[1] for match in map(_ACCEPTED.fullmatch, self._storage.list(FOLDER)) if match]
+        entries = [(job_id, self._read(f"{job_id}/accepted")) for job_id in ids]
+        jobs = [AcceptedJob(**entry) for _, entry in entries if entry is not None]
+        return sorted(jobs, key=lambda job: (job.accepted_ms, job.job_id))
+
+    def submission(self, job: AcceptedJob) -> bytes:
+        """Return the submission of a job.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        return self._storage.read(_path(job.job_id, f"submission-{job.digest}"))
+
+    def folder(self, job_id: str) -> str:
+        """Return the address of the folder of a job, in which its end is noted."""
+        return f"{self.url.rstrip('/')}/{FOLDER}/{job_id}"
+
+    def end(self, snapshot: JobSnapshot) -> None:
+        """Note that a job has ended and must not be started again; an end that was noted before stays.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        path = _path(snapshot.job_id, ENDED)
+        self._storage.put_if_absent(path, json.dumps(snapshot.document, default=str).encode())
+
+    def ended(self, job_id: str) -> JobSnapshot | None:
+        """Return a job as it ended; None where it has not.
+
+        Raises:
+            StorageError, DamagedFileError: that cannot be read.
+        """
+        document = self._read(f"{job_id}/{ENDED}")
+        return None if document is None else JobSnapshot(document)
+
+    def forget(self, job_id: str) -> None:
+        """Delete what is stored of a job that has ended; its end last, so that it is never taken for one that runs."""
+        paths = self._storage.list(f"{FOLDER}/{job_id}")
+        for path in sorted(paths, key=lambda path: (path.endswith(f"/{ENDED}"), not path.endswith("/accepted"))):
+            self._storage.delete(path)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = f"{FOLDER}/{name}"
+        try:
+            data = self._storage.read(path)
+        except MissingFileError:
+            return None
+        try:
+            entry: dict[str, Any] = json.loads(data)
+            return entry
+        except ValueError as error:
+            raise DamagedFileError(f"{self.url}/{path}", "its bytes", str(error), "JSON of a job") from error
+
+
+def _encoded(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry).encode()
+
+
+def _path(job_id: str, name: str) -> str:
+    return f"{FOLDER}/{job_id}/{name}"

@@ -1,0 +1,108 @@
+"""Jobs in this process, each in a thread: a cluster for a laptop and for tests, without Ray.
+
+The jobs share one interpreter: two scripts that give different classes the same name, and store them in state without
+a type, need clusters of their own. A cluster on Ray gives each job processes of its own.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from rayflink.actors.on_ray.driver.user_program import unpack
+from rayflink.common.errors import JobExecutionError
+from rayflink.common.text_output.logs import get_logger
+from rayflink.common.user_code.python_archives import PythonArchive
+from rayflink.common.user_code.python_files import IMPORT_REMEDY, put_on_path, unpacked
+from rayflink.graph.job_graph import JobGraph
+from rayflink.launch.remote_submission import RemoteSubmission
+
+from ..jobs.cluster_job import Document
+from .local_job import LocalJob
+from .printed_lines import PrintedLines
+
+__all__ = ["LocalRunner"]
+
+log = get_logger(__name__)
+END_S = 10.0
+"""Time for the jobs to end when the cluster ends."""
+REMEMBERED = 50
+"""Jobs that have ended and whose results wait for their clients, the newest."""
+
+
+class LocalRunner:
+    """Runs jobs in threads of this process.
+
+    Args:
+        lines: takes what their functions print.
+    """
+
+    def __init__(self, lines: PrintedLines) -> None:
+        self._lines = lines
+        self._lock = threading.Lock()
+        self._jobs: dict[str, LocalJob] = {}
+        self._ended: dict[str, LocalJob] = {}
+
+    def start(self, submission: RemoteSubmission) -> LocalJob:
+        """Load the program, and start its job.
+
+        Raises:
+            JobExecutionError: a module of the program is not here, or it wants an interpreter of its own.
+        """
+        if submission.executable:
+            remedy = "leave python.executable out, or submit it to a cluster on Ray"
+            raise JobExecutionError(submission.job_id, "wants another interpreter than the cluster's process", remedy)
+        self._unpack_files(submission)
+        graph = _graph(submission)
+        job = LocalJob(graph, submission.description, submission.submission.owner_timeout_ms, self._note_end)
+        with self._lock:
+            self._jobs[job.job_id] = job
+        job.begin(self._lines)
+        return job
+
+    def find(self, job_id: str) -> LocalJob | None:
+        """Return a job that runs, or has ended a short time ago."""
+        return self._jobs.get(job_id) or self._ended.get(job_id)
+
+    def statuses(self) -> Sequence[Document]:
+        """Return the status of every job that runs."""
+        return [job.status() for job in list(self._jobs.values())]
+
+    def recorded(self, job_id: str) -> Document | None:
+        """Return None: a job of this process leaves nothing that `find` does not have."""
+        return None
+
+    def close(self) -> None:
+        """Suspend the jobs, whose registry brings them back."""
+        jobs = list(self._jobs.values())
+        for job in jobs:
+            job.suspend()
+        for job in jobs:
+            if not job.join(END_S):
+                log.warning("a job has not ended within %.0f s", END_S, extra={"job_id": job.job_id})
+
+    def _note_end(self, job: LocalJob) -> None:
+        with self._lock:
+            self._ended[job.job_id] = job
+            self._jobs.pop(job.job_id, None)
+            while len(self._ended) > REMEMBERED:
+                del self._ended[next(iter(self._ended))]
+
+    def _unpack_files(self, submission: RemoteSubmission) -> None:
+        if submission.submission.modules:
+            put_on_path([unpacked(submission.submission.modules)])
+        with tempfile.TemporaryDirectory(prefix="rayflink-archives-") as folder:
+            for archive in submission.archives:
+                path = Path(folder) / Path(archive.name).name
+                path.write_bytes(archive.content)
+                PythonArchive(str(path), archive.target).unpack(".")
+
+
+def _graph(submission: RemoteSubmission) -> JobGraph:
+    try:
+        graph: JobGraph = unpack(submission.submission.program)
+    except ModuleNotFoundError as error:
+        raise JobExecutionError(submission.job_id, f"cannot be loaded: {error}", IMPORT_REMEDY) from error
+    return graph

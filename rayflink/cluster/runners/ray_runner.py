@@ -1,0 +1,51 @@
+"""Jobs on the Ray cluster of this process, each with processes of its own, which outlive the dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rayflink.actors.on_ray.driver.dispatched_jobs import Dispatched, DispatchedJob, DispatchedJobs
+from rayflink.launch.remote_submission import RemoteSubmission
+
+from ..jobs.cluster_job import Document
+
+__all__ = ["RayRunner"]
+
+
+class RayRunner:
+    """Runs jobs on Ray, which this process has joined.
+
+    Args:
+        namespace: Ray namespace of the jobs.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        self._jobs = DispatchedJobs(namespace)
+
+    def start(self, submission: RemoteSubmission) -> DispatchedJob:
+        """Start a job; one that has begun before goes on from its newest checkpoint.
+
+        Raises:
+            JobExecutionError: it cannot be loaded on the cluster.
+        """
+        archives = [(archive.name, archive.target, archive.content) for archive in submission.archives]
+        job = Dispatched(
+            submission.job_id, submission.name, submission.submission, submission.stored, submission.executable,
+            archives,
+        )  # fmt: skip
+        return self._jobs.start(job)
+
+    def find(self, job_id: str) -> DispatchedJob | None:
+        """Return a job that has a coordinator."""
+        return self._jobs.find(job_id)
+
+    def statuses(self) -> Sequence[Document]:
+        """Return the status of every job of the namespace."""
+        return self._jobs.statuses()
+
+    def recorded(self, job_id: str) -> Document | None:
+        """Return the last status that a job has left on the nodes."""
+        return self._jobs.recorded(job_id)
+
+    def close(self) -> None:
+        """Do nothing: the jobs go on."""

@@ -1,0 +1,48 @@
+"""The protocol of runners: start a job, find it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rayflink.actors.on_ray.driver.terminal import News
+from rayflink.launch.remote_submission import RemoteSubmission
+
+from ..jobs.cluster_job import Document, RunningJob
+
+__all__ = ["Runner", "StartedJob"]
+
+
+class StartedJob(RunningJob, Protocol):
+    """A job that runs, or has ended a short time ago, with what its client draws from it."""
+
+    def news(self, timeout_s: float, with_texts: bool) -> News:
+        """Return what was printed, and the result at the end; the call also shows that the client lives."""
+
+    def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
+        """Return blocks of collected rows, waiting for the first; None when all have been drawn."""
+
+    def result(self, timeout_s: float) -> bytes | None:
+        """Return the `JobResult`, packed; None when the job has not ended in time."""
+
+
+class Runner(Protocol):
+    """Runs jobs."""
+
+    def start(self, submission: RemoteSubmission) -> StartedJob:
+        """Start a job; one with checkpoints goes on from its newest, if it has begun before.
+
+        Raises: whatever keeps the job from starting.
+        """
+
+    def find(self, job_id: str) -> StartedJob | None:
+        """Return a job that runs here already, whoever started it; None: there is none."""
+
+    def statuses(self) -> Sequence[Document]:
+        """Return the status of every job that runs here, whoever started it, at most some seconds old."""
+
+    def recorded(self, job_id: str) -> Document | None:
+        """Return the last status that the processes of a job have left; None: there is none."""
+
+    def close(self) -> None:
+        """End what only lives with this process; jobs on a cluster go on."""

@@ -1,0 +1,123 @@
+"""A job on its way to a dispatcher: the submission, and what the dispatcher must know without running its code."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rayflink.actors.job.submission import Stored, Submission, decode_submission, encode_submission
+from rayflink.actors.on_ray.driver.user_program import pack
+from rayflink.common.errors import JobExecutionError
+from rayflink.common.user_code.python_files import packed
+from rayflink.graph.job_description import describe_graph
+from rayflink.graph.job_graph import JobGraph
+
+FORMAT = 1
+
+__all__ = ["PackedArchive", "RemoteSubmission"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedArchive:
+    """An archive of `python.archives`.
+
+    Args:
+        name: of its file, whose ending says how it is packed.
+        target: folder into which it is unpacked, relative to the one of the processes.
+        content: the file.
+    """
+
+    name: str
+    target: str
+    content: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSubmission:
+    """A job that a dispatcher can start, again and again, on its runner.
+
+    Args:
+        job_id: 32 hex digits.
+        name: of the job.
+        description: as `describe_graph` gives it.
+        stored: where the job stores its checkpoints; None: it takes none.
+        submission: with the program, its modules and the distributed cache.
+        executable: interpreter of its processes; "": that of the nodes.
+        archives: to unpack in the folder of its processes.
+    """
+
+    job_id: str
+    name: str
+    description: Mapping[str, Any]
+    stored: Stored | None
+    submission: Submission
+    executable: str = ""
+    archives: Sequence[PackedArchive] = field(default=())
+
+    @classmethod
+    def of(
+        cls, graph: JobGraph, modules: Sequence[str], owner_timeout_ms: int | None, executable: str = "",
+        archives: Sequence[PackedArchive] = (), placement: str = "PACK",
+    ) -> RemoteSubmission:  # fmt: skip
+        """Pack a job graph.
+
+        Args:
+            modules: files and folders that its processes import.
+            owner_timeout_ms: it is cancelled when no client has asked for it for so long; None: it goes on.
+
+        Raises:
+            NotSerializable: the program cannot be sent.
+        """
+        program = pack(graph, f"job {graph.name!r}")
+        cached = dict(graph.user_artifacts)
+        submission = Submission(program, cached, 1.0, "", placement, owner_timeout_ms, packed(modules))
+        return cls(
+            str(graph.id), graph.name, describe_graph(graph), Stored.of(graph), submission, executable, tuple(archives)
+        )
+
+    def encode(self) -> bytes:
+        """Return the bytes that travel, and that the registry stores."""
+        program = encode_submission(self.submission)
+        head = {
+            "format": FORMAT,
+            "job_id": self.job_id,
+            "name": self.name,
+            "description": dict(self.description),
+            "stored": None if self.stored is None else asdict(self.stored),
+            "executable": self.executable,
+            "bytes": len(program),
+            "archives": [[archive.name, archive.target, len(archive.content)] for archive in self.archives],
+        }
+        pieces = [json.dumps(head, default=str).encode(), b"\n", program]
+        return b"".join([*pieces, *(archive.content for archive in self.archives)])
+
+    @classmethod
+    def decode(cls, data: bytes) -> RemoteSubmission:
+        """Read what `encode` wrote. No code of the program runs.
+
+        Raises:
+            JobExecutionError: it is something else, damaged, or was packed by other versions.
+        """
+        line, _, body = data.partition(b"\n")
+        try:
+            head = json.loads(line)
+            if head["format"] != FORMAT:
+                raise ValueError(f"format {head['format']}, wanted {FORMAT}")
+            job_id, size = str(uuid.UUID(hex=head["job_id"]).hex), int(head["bytes"])
+            submission = decode_submission(body[:size], "the request", job_id)
+            archives, begin = [], size
+            for name, target, length in head["archives"]:
+                archives.append(PackedArchive(str(name), str(target), body[begin : begin + length]))
+                begin += length
+            if begin != len(body):
+                raise ValueError(f"{len(body)} bytes, wanted {begin}")
+            stored = None if head["stored"] is None else Stored(**head["stored"])
+            return cls(
+                job_id, str(head["name"]), head["description"], stored, submission, str(head["executable"]), archives
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            remedy = "send what `execution.target: remote` sends, with the same version of rayflink"
+            raise JobExecutionError("of the request", f"cannot be read: {error}", remedy) from error

@@ -1,0 +1,209 @@
+"""The dispatcher: what was accepted runs or has ended, whatever is lost meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.actors.job.job_document import note_end
+from rayflink.actors.job.submission import Submission
+from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
+from rayflink.cluster.registry.job_registry import DuplicateJob, JobRegistry
+from rayflink.cluster.registry.leadership import DispatcherFenced
+from rayflink.common.errors import JobExecutionError
+from rayflink.launch.remote_submission import PackedArchive, RemoteSubmission
+from rayflink.state.storage.local_storage import LocalStorage
+from rayflink.state.storage.storage import StorageError
+
+JOB, OTHER = "a" * 32, "b" * 32
+
+
+def submission(job_id: str = JOB, program: bytes = b"program") -> RemoteSubmission:
+    return RemoteSubmission(job_id, "demo", {"jid": job_id, "vertices": []}, None, Submission(program))
+
+
+def status(job_id: str, state: str) -> dict[str, Any]:
+    return {"jid": job_id, "name": "demo", "state": state, "timestamps": {state: 1}, "vertices": [], "exceptions": []}
+
+
+class FakeJob:
+    def __init__(self, job_id: str, runner: FakeRunner) -> None:
+        self.job_id, self.runner = job_id, runner
+
+    def status(self) -> Mapping[str, Any]:
+        return self.runner.jobs[self.job_id]
+
+    def description(self) -> Mapping[str, Any]:
+        return {"jid": self.job_id}
+
+    def checkpoints(self, checkpoint_id: int | None = None) -> Mapping[str, Any] | None:
+        return {"history": [{"id": 3}]} if checkpoint_id is None else {"id": checkpoint_id}
+
+    def accumulators(self) -> Mapping[str, Any]:
+        return {"rows": 5}
+
+
+class FakeRunner:
+    """Runs nothing; a test sets the states."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.starts: list[RemoteSubmission] = []
+        self.refuses: Exception | None = None
+
+    def start(self, submission: RemoteSubmission) -> Any:
+        if self.refuses is not None:
+            raise self.refuses
+        self.starts.append(submission)
+        self.jobs[submission.job_id] = status(submission.job_id, "RUNNING")
+        return FakeJob(submission.job_id, self)
+
+    def find(self, job_id: str) -> Any:
+        return FakeJob(job_id, self) if job_id in self.jobs else None
+
+    def statuses(self) -> list[dict[str, Any]]:
+        return [job for job in self.jobs.values() if job["state"] == "RUNNING"]
+
+    def recorded(self, job_id: str) -> Mapping[str, Any] | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path / "registry")
+
+
+def begun(storage: LocalStorage, runner: FakeRunner, **settings: Any) -> Dispatcher:
+    """Return a dispatcher that has taken over; the test looks for it."""
+    dispatcher = Dispatcher(storage, runner, DispatcherSettings(**settings))  # type: ignore[arg-type]
+    dispatcher.take_over("http://here")
+    return dispatcher
+
+
+def test_a_submission_that_is_repeated_starts_one_job(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    data = submission().encode()
+    assert [dispatcher.submit(data, "me"), dispatcher.submit(data, "me")] == [JOB, JOB]
+    assert len(runner.starts) == 1
+    with pytest.raises(DuplicateJob, match="already been submitted"):
+        dispatcher.submit(submission(program=b"another").encode(), "me")
+
+
+def test_the_next_dispatcher_brings_back_what_does_not_run_and_leaves_what_does(storage: LocalStorage) -> None:
+    first = FakeRunner()
+    dispatcher = begun(storage, first)
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+    second = FakeRunner()
+    second.jobs[OTHER] = status(OTHER, "RUNNING")
+    successor = begun(storage, second)
+    assert {job["jid"]: job["state"] for job in successor.statuses()} == {JOB: "INITIALIZING", OTHER: "RUNNING"}
+    successor.look()
+    assert [start.job_id for start in second.starts] == [JOB]
+    assert second.starts[0].submission.program == b"program"
+    assert {job["state"] for job in successor.statuses()} == {"RUNNING"}
+
+
+def test_a_job_whose_coordinator_noted_its_end_is_not_started_again(storage: LocalStorage) -> None:
+    dispatcher = begun(storage, FakeRunner())
+    dispatcher.submit(submission().encode(), "me")
+    place = JobRegistry(storage).folder(JOB)
+    document = {"status": status(JOB, "FINISHED"), "description": {}, "checkpoints": {}, "details": {}}
+    note_end(LocalStorage(place), {**document, "accumulators": {}})
+    runner = FakeRunner()
+    successor = begun(storage, runner)
+    successor.look()
+    assert runner.starts == []
+    assert successor.view(JOB).status()["state"] == "FINISHED"
+    with pytest.raises(JobHasEnded, match="FINISHED"):
+        successor.running(JOB)
+
+
+def test_an_end_is_noted_archived_and_readable_until_it_is_forgotten(storage: LocalStorage) -> None:
+    archived: list[Any] = []
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner, most_ended=1, ended_s=1e12, archive=archived.append)
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+        runner.jobs[job_id] = status(job_id, "FINISHED" if job_id == JOB else "FAILED")
+        dispatcher.look()
+    assert [job.status()["jid"] for job in archived] == [JOB, OTHER]
+    kept = dispatcher.view(OTHER)
+    assert (kept.checkpoints(3), kept.checkpoints(4), kept.accumulators()) == ({"id": 3}, None, {"rows": 5})
+    del runner.jobs[JOB]
+    with pytest.raises(UnknownJob):
+        dispatcher.view(JOB)
+    assert [job.job_id for job in JobRegistry(storage).accepted()] == [OTHER]
+
+
+def test_a_job_that_cannot_start_is_refused_and_shown_as_failed(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    runner.refuses = JobExecutionError(JOB, "could not start", "install the module")
+    with pytest.raises(JobExecutionError, match="could not start"):
+        dispatcher.submit(submission().encode(), "me")
+    (job,) = dispatcher.statuses()
+    assert job["state"] == "FAILED" and "install the module" in job["exceptions"][0]["exception"]
+    runner.refuses = None
+    begun(storage, runner).look()
+    assert runner.starts == []
+
+
+def test_a_fenced_dispatcher_accepts_nothing_and_starts_nothing(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    dispatcher.submit(submission().encode(), "me")
+    begun(storage, FakeRunner())
+    with pytest.raises(DispatcherFenced, match="taken over at http://here"):
+        dispatcher.submit(submission(OTHER).encode(), "me")
+    del runner.jobs[JOB]
+    with pytest.raises(DispatcherFenced):
+        dispatcher.look()
+    assert len(runner.starts) == 1
+
+
+def test_a_submission_that_cannot_be_stored_is_not_accepted(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+
+    def refuse(path: str, data: bytes) -> bool:
+        raise StorageError("write", "registry", "no space left")
+
+    storage.put_if_absent = refuse  # type: ignore[method-assign]
+    with pytest.raises(StorageError, match="no space left"):
+        dispatcher.submit(submission().encode(), "me")
+    assert runner.starts == [] and dispatcher.statuses() == []
+
+
+def test_jobs_of_programs_themselves_are_shown_and_their_ends_kept(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    runner.jobs[OTHER] = status(OTHER, "RUNNING")
+    dispatcher.look()
+    assert [job["state"] for job in dispatcher.statuses()] == ["RUNNING"]
+    del runner.jobs[OTHER]
+    dispatcher.look()
+    (job,) = dispatcher.statuses()
+    assert (job["state"], job["exceptions"][-1]["exception"]) == ("FAILED", "the job's coordinator was lost")
+
+
+def test_a_submission_comes_back_from_its_bytes() -> None:
+    archives = (PackedArchive("data.zip", "data", b"zip"), PackedArchive("more.zip", "more"))
+    sent = replace(submission(), archives=archives, executable="python3")
+    received = RemoteSubmission.decode(sent.encode())
+    assert (received.archives, received.submission, received.executable) == (list(archives), sent.submission, "python3")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, -1])
+def test_a_submission_that_is_cut_off_is_refused(cut: int) -> None:
+    with pytest.raises((JobExecutionError, Exception), match="cannot be read|damaged"):
+        RemoteSubmission.decode(submission().encode()[:cut])
