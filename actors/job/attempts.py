@@ -61,6 +61,7 @@ class Attempts:
         for place in places:
             ended = by_place[place]
             renewed = Execution(self._deployer.renew(*place), ended.vertex, ended.subtask, ended.number + 1)
+            renewed.follow(ended)
             by_place[place] = renewed
             fresh.append(renewed)
         self.by_id = {execution.attempt: execution for execution in by_place.values()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME_TOTAL, BUSY_TIME_TOTAL, IDLE_TIME_TOTAL
 from rayflink.graph.job_graph import JobGraph, JobVertex
 
 from ..messages.commands import JobResult
@@ -21,6 +22,8 @@ from .recovery_times import last_recovery
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
 """Counters of subtasks that are summed for their vertex."""
+_OF_ENDED = frozenset((*SUMMED, BUSY_TIME_TOTAL, IDLE_TIME_TOTAL, BACK_PRESSURED_TIME_TOTAL, "host", "pid", "node"))
+"""Metrics of an attempt that are remembered when the next one has taken its place."""
 
 
 class JobReport:
@@ -116,11 +119,30 @@ def job_summary(
 
 
 def vertex_summaries(vertices: Iterable[JobVertex], executions: Iterable[Execution]) -> list[dict[str, Any]]:
-    """Return for each vertex its id, name, parallelism, states, summed counters, and each subtask's report."""
+    """Return for each vertex its id, name, parallelism, states, summed counters, and each subtask's report.
+
+    A subtask that was started again has its earlier attempts under "earlier", the oldest first, without operators.
+    """
     of_vertex: dict[str, list[Execution]] = {}
     for execution in executions:
         of_vertex.setdefault(execution.vertex.id, []).append(execution)
     return [_summary(vertex, of_vertex[vertex.id]) for vertex in vertices]
+
+
+def _attempt(execution: Execution, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "subtask": execution.subtask,
+        "attempt": execution.number,
+        "id": execution.attempt,
+        "state": execution.state.value,
+        "timestamps": dict(execution.timestamps),
+        "metrics": metrics,
+    }
+
+
+def _ended_attempt(execution: Execution) -> dict[str, Any]:
+    of_task = {name: value for name, value in execution.metrics.items() if name in _OF_ENDED}
+    return _attempt(execution, of_task)
 
 
 def _summary(vertex: JobVertex, mine: list[Execution]) -> dict[str, Any]:
@@ -129,14 +151,7 @@ def _summary(vertex: JobVertex, mine: list[Execution]) -> dict[str, Any]:
     for execution in mine:
         states[execution.state.value] = states.get(execution.state.value, 0) + 1
     subtasks = [
-        {
-            "subtask": e.subtask,
-            "attempt": e.number,
-            "id": e.attempt,
-            "state": e.state.value,
-            "timestamps": dict(e.timestamps),
-            "metrics": e.metrics,
-        }
+        _attempt(e, e.metrics) | ({"earlier": [_ended_attempt(ended) for ended in e.earlier]} if e.earlier else {})
         for e in mine
     ]
     head = {"id": vertex.id, "name": vertex.name, "parallelism": vertex.parallelism}

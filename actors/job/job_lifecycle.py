@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ..messages.executions import ExceptionEntry
+from ..messages.executions import ExceptionEntry, Execution, FailurePlace
 from ..messages.messages import TaskFailure
 from ..messages.states import JobStatus, MoveHistory
 
@@ -56,13 +56,18 @@ class JobLifecycle:
         self.status = status
         self.timestamps[status.value] = self.now_ms
 
-    def note(self, task: str, failure: TaskFailure) -> None:
-        """Append a failure to the history; the job goes on."""
-        self.exceptions.append(ExceptionEntry(self.now_ms, task, failure))
+    def note(self, task: str, failure: TaskFailure, failed: Execution | None = None) -> None:
+        """Append a failure to the history; the job goes on.
 
-    def fail(self, task: str, subtask: int, failure: TaskFailure) -> None:
+        Args:
+            failed: the attempt; None: the coordinator.
+        """
+        follows = self.status in (JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING)
+        self.exceptions.append(ExceptionEntry(self.now_ms, task, failure, FailurePlace.of(failed), follows))
+
+    def fail(self, task: str, subtask: int, failure: TaskFailure, failed: Execution | None = None) -> None:
         """Append a failure to the history, and begin to fail if the job is not ending already."""
-        self.note(task, failure)
+        self.note(task, failure, failed)
         if self.failure is None:
             self.failure, self.failed_subtask = failure, subtask
         if self.may_fail:

@@ -229,14 +229,14 @@ class JobMaster:
             call_site = execution.vertex.operators[-1].call_site
             failure = replace(failure, operator=execution.vertex.name, call_site=call_site)
         if not self.checkpoints.goes_back(failure, execution):
-            return self._scheduler.abandon(execution.name, failure, execution.subtask)
+            return self._scheduler.abandon(execution.name, failure, execution.subtask, execution)
         return self._scheduler.fail(execution, failure)
 
     def _task_finished(self, execution: Execution, event: TaskStateChanged) -> list[Command]:
         vertex = execution.vertex
         owner = Owner(execution.place, execution.name, vertex.name, vertex.head.call_site)
         for failure in self._scheduler.accumulators.add(owner, event.accumulators):
-            self._life.fail(execution.name, execution.subtask, failure)
+            self._life.fail(execution.name, execution.subtask, failure, execution)
         if self.status is JobStatus.FAILING:
             return self.attempts.cancel(self._life.now_ms) + self._scheduler.conclude_if_quiescent()
         commands = self._scheduler.apply(self.checkpoints.task_ended(execution.attempt, self._life.now_ms))

@@ -200,19 +200,21 @@ class JobScheduler:
         task, subtask = ("coordinator", 0) if failed is None else (failed.name, failed.subtask)
         if self.life.status in (JobStatus.RUNNING, JobStatus.RESTARTING):
             if failed is not None and failed.state is ExecutionState.CANCELED:  # it ends because of another failure
-                self.life.note(task, failure)
+                self.life.note(task, failure, failed)
                 return self.conclude_if_quiescent()
             whole = whole or self.checkpoints.is_stopping  # others may have ended in mid-data
             if self.restarts.failed(None if whole else failed, failure, self.life.now_ms):
-                self.life.note(task, failure)
+                self.life.note(task, failure, failed)
                 return self._prepare_restart()
             if self.restarts.refusal:
                 failure = replace(failure, message=f"{failure.message} ({self.restarts.refusal})")
-        return self.abandon(task, failure, subtask)
+        return self.abandon(task, failure, subtask, failed)
 
-    def abandon(self, task: str, failure: TaskFailure, subtask: int = 0) -> list[Command]:
+    def abandon(
+        self, task: str, failure: TaskFailure, subtask: int = 0, failed: Execution | None = None
+    ) -> list[Command]:
         """End the job by a failure, without a restart; the subtask is that of the failed task."""
-        self.life.fail(task, subtask, failure)
+        self.life.fail(task, subtask, failure, failed)
         cancels = self.attempts.cancel(self.life.now_ms) if self.life.status is JobStatus.FAILING else []
         return cancels + self.conclude_if_quiescent()
 

@@ -9,6 +9,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from rayflink.common.options.store_options import storage_options
@@ -40,7 +41,7 @@ from ..messages.commands import (
     TaskGone,
     Tick,
 )
-from ..messages.messages import ToCoordinator
+from ..messages.messages import TaskReport, ToCoordinator
 from ..task.allocators import reuse_large_blocks
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
@@ -213,7 +214,9 @@ class InProcessCluster:
             sender.returned(envelope.receiver)
 
     def post(self, event: ToCoordinator | Signal) -> None:
-        """Hand the coordinator an event."""
+        """Hand the coordinator an event; a report says that the task runs in this process."""
+        if isinstance(event, TaskReport):
+            event = replace(event, metrics={**event.metrics, "host": "localhost", "pid": os.getpid()})
         self._events.append(event)
 
     # a performer for the job master

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rayflink.common.user_code.stalled import STALLED, stalled_text
@@ -12,6 +12,9 @@ from rayflink.graph.job_graph import JobVertex
 from ..exchange.frames import TaskAddress
 from .messages import TaskFailure
 from .states import ExecutionState, MoveHistory
+
+REMEMBERED = 4
+"""The number of ended attempts of a subtask that are remembered beside the present one."""
 
 
 @dataclass
@@ -26,10 +29,16 @@ class Execution:
     timestamps: dict[str, int] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     last_seen_ms: int = 0
+    earlier: tuple[Execution, ...] = field(default=(), compare=False, repr=False)
+    """The attempts of the subtask before this one, the oldest first."""
     history: MoveHistory = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self.history = MoveHistory(self.title)
+
+    def follow(self, ended: Execution) -> None:
+        """Remember an attempt in whose place this one is, and the newest of those before it."""
+        self.earlier, ended.earlier = (*ended.earlier, ended)[-REMEMBERED:], ()
 
     @property
     def place(self) -> tuple[str, int]:
@@ -69,16 +78,65 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
+class FailurePlace:
+    """The attempt that failed.
+
+    Args:
+        vertex: its id.
+        attempt: its number.
+        host: of its process; "": not known.
+        pid: of its process; 0: not known.
+    """
+
+    vertex: str
+    subtask: int
+    attempt: int
+    host: str = ""
+    pid: int = 0
+
+    @classmethod
+    def of(cls, failed: Execution | None) -> FailurePlace | None:
+        """Return the place of an attempt; None for the coordinator."""
+        if failed is None:
+            return None
+        host, pid = str(failed.metrics.get("host", "")), int(failed.metrics.get("pid", 0))
+        return cls(failed.vertex.id, failed.subtask, failed.number, host, pid)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the place as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class ExceptionEntry:
-    """One failure in the job's history."""
+    """One failure in the job's history.
+
+    Args:
+        place: the attempt; None: the coordinator, or one under an earlier coordinator.
+        is_concurrent: it came after another one, before the restart that this had caused.
+    """
 
     timestamp_ms: int
     task: str
     failure: TaskFailure
+    place: FailurePlace | None = None
+    is_concurrent: bool = False
 
     def describe(self) -> dict[str, Any]:
         """Return the entry as plain data."""
-        return {"timestamp": self.timestamp_ms, "task": self.task, "exception": self.failure.message}
+        failure, place = self.failure, self.place
+        return {
+            "timestamp": self.timestamp_ms,
+            "task": self.task,
+            "exception": failure.message,
+            "kind": failure.kind,
+            "traceback": failure.traceback,
+            "operator": failure.operator,
+            "line": failure.call_site,
+            "record": failure.record,
+            "place": None if place is None else place.describe(),
+            "concurrent": self.is_concurrent,
+        }
 
 
-__all__ = ["ExceptionEntry", "Execution"]
+__all__ = ["ExceptionEntry", "Execution", "FailurePlace"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from rayflink.common.errors import assert_never
 from rayflink.common.managed_memory import MemoryManager
+from rayflink.common.metrics.accumulator_entries import ACCUMULATORS, accumulator_entries
 from rayflink.common.metrics.waits import WAITS
 from rayflink.common.options.stop_mode import StopMode
 from rayflink.common.records.batches import (
@@ -223,8 +224,11 @@ class StreamTask:
     def report(self) -> TaskReport:
         """Return a heartbeat with the current counters, and what the task waits for if it does."""
         metrics = self.metrics.snapshot(self._chain.links, self._writers, self._gate, self._loop.valve, self._peers)
-        waits = self._wait_times.report(self._waits(), self.clock.monotonic())
-        return TaskReport(self.deployment.attempt, {**metrics, WAITS: waits} if waits else metrics)
+        if waits := self._wait_times.report(self._waits(), self.clock.monotonic()):
+            metrics[WAITS] = waits
+        if entries := accumulator_entries(self._life.accumulators):
+            metrics[ACCUMULATORS] = entries
+        return TaskReport(self.deployment.attempt, metrics)
 
     def deadline_ms(self) -> int | None:
         """Return when `step` has work without a mail: a timer, a buffer timeout, a source's next poll."""

@@ -16,8 +16,9 @@ def describe_graph(graph: JobGraph) -> dict[str, Any]:
 
     Returns: "jid", "name", "mode" (STREAMING or BATCH), "configuration" (option -> string, secrets masked), and
         "vertices", producers first. A vertex has "id", "name", "parallelism" (as submitted), "max_parallelism",
-        "slot_sharing_group", "operators" and "inputs". An operator has "id", "name", "uid" (or null) and "line", the
-        line of the program that made it. An input has "id" (of the producer), "ship_strategy" and "exchange"
+        "slot_sharing_group", "operators" and "inputs". An operator has "id", "name", "uid" (or null), "description",
+        "line", the line of the program that made it, and "chained_to", positions of operators of the same vertex. An
+        input has "id" (of the producer), "ship_strategy" and "exchange"
         (Flink's words), and "gate".
     """
     configuration = {key: shown_value(key, str(value)) for key, value in sorted(graph.configuration.items())}
@@ -32,7 +33,15 @@ def describe_graph(graph: JobGraph) -> dict[str, Any]:
 
 def _vertex(vertex: JobVertex) -> dict[str, Any]:
     operators = [
-        {"id": str(op.operator_id), "name": op.name, "uid": op.uid, "line": op.call_site} for op in vertex.operators
+        {
+            "id": str(op.operator_id),
+            "name": op.name,
+            "uid": op.uid,
+            "description": op.description or op.name,
+            "line": op.call_site,
+            "chained_to": [output.target for output in op.chained_outputs],
+        }
+        for op in vertex.operators
     ]
     return {
         "id": str(vertex.id),

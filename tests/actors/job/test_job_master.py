@@ -528,4 +528,6 @@ def test_the_description_is_plain_data(running):
     vertex = described["vertices"][1]
     assert (vertex["name"], vertex["parallelism"], vertex["numRecordsIn"]) == ("Map", 2, 3)
     assert vertex["states"] == {"CANCELING": 1, "FAILED": 1}
-    assert described["exceptions"] == [{"timestamp": 5, "task": MAP_2, "exception": "root"}]
+    (entry,) = described["exceptions"]
+    assert (entry["timestamp"], entry["task"], entry["exception"]) == (5, MAP_2, "root")
+    assert (entry["place"]["subtask"], entry["place"]["attempt"], entry["concurrent"]) == (1, 0, False)
