@@ -15,7 +15,14 @@ from rayflink.state.snapshots import size_of
 
 from ..exchange.frames import TaskAddress
 from ..messages.checkpoint_settings import CheckpointSettings
-from ..messages.commands import AnswerSavepoint, CheckpointsLeft, SavepointRequested, SendToTask
+from ..messages.commands import (
+    AnswerCheckpoint,
+    AnswerSavepoint,
+    CheckpointRequested,
+    CheckpointsLeft,
+    SavepointRequested,
+    SendToTask,
+)
 from ..messages.messages import CheckpointAcknowledged, CheckpointDeclined, TriggerCheckpoint
 from ..messages.states import JobStatus
 from .completed import CompletedCheckpoint, CompletedCheckpoints
@@ -228,6 +235,13 @@ class CheckpointCoordinator:
         self._timing.stop_with(properties)
         return commands + self.trigger(properties, now_ms)
 
+    def checkpoint(self, request: CheckpointRequested, now_ms: int) -> list[Decision]:
+        """Trigger a checkpoint at once, beside whatever is under way, or refuse it."""
+        if not self._timing.is_open:
+            problem = "the job does not run at the moment, or is being stopped: ask again when it does"
+            return [AnswerCheckpoint(request.request_id, failure=problem)]
+        return self.trigger(CheckpointProperties(request_id=request.request_id), now_ms)
+
     def _no_savepoint(self, directory: str) -> str:
         if not directory:
             return (
@@ -246,7 +260,8 @@ class CheckpointCoordinator:
         if isinstance(plan, str):
             self.history.not_triggered = plan
             log.info("no checkpoint was triggered: %s", plan, extra={"reason": plan, "kind": properties.kind})
-            return self._under_way.refuse(properties, f"no savepoint was triggered: {plan}", now_ms)
+            what = "savepoint" if properties.is_savepoint else "checkpoint"
+            return self._under_way.refuse(properties, f"no {what} was triggered: {plan}", now_ms)
         self.history.not_triggered = ""
         number, self._next_id = self._next_id, self._next_id + 1
         pending = PendingCheckpoint(number, now_ms, properties, plan, properties.location or self.base)

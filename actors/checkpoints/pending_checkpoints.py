@@ -10,7 +10,7 @@ from rayflink.common.text_output.logs import get_logger
 
 from ..exchange.frames import TaskAddress
 from ..messages.checkpoint_settings import CheckpointSettings
-from ..messages.commands import AnswerSavepoint, CheckpointCommand, PublishCheckpoint, SendToTask
+from ..messages.commands import AnswerCheckpoint, AnswerSavepoint, CheckpointCommand, PublishCheckpoint, SendToTask
 from ..messages.messages import CheckpointAborted, CheckpointAcknowledged, CheckpointComplete, CheckpointDeclined
 from .cleanup import CheckpointCleanup
 from .completed import CompletedCheckpoint, CompletedCheckpoints
@@ -176,6 +176,8 @@ class PendingCheckpoints:
             commands += self.cleanup.retain(completed)
         if what.is_savepoint and what.stop is None:
             commands.append(AnswerSavepoint(what.request_id, what.location))
+        elif what.request_id and not what.is_savepoint:
+            commands.append(AnswerCheckpoint(what.request_id, number))
         return commands
 
     def _subsume(self, completed_id: int, now_ms: int) -> list[Decision]:
@@ -217,10 +219,12 @@ class PendingCheckpoints:
         return commands
 
     def refuse(self, what: CheckpointProperties, reason: str, now_ms: int) -> list[Decision]:
-        """Answer the request of a savepoint that fails; a job that was to be stopped with it runs on."""
+        """Answer the request of what fails; a job that was to be stopped with a savepoint runs on."""
         if what is self._timing.stopping:
             self._timing.stop_failed(now_ms)
-        return [AnswerSavepoint(what.request_id, "", reason)] if what.is_savepoint else []
+        if what.is_savepoint:
+            return [AnswerSavepoint(what.request_id, "", reason)]
+        return [AnswerCheckpoint(what.request_id, failure=reason)] if what.request_id else []
 
     def _conclude(self, pending: PendingCheckpoint, was_completed: bool) -> None:
         del self.by_id[pending.checkpoint_id]

@@ -76,7 +76,7 @@ class CheckpointProperties:
         is_savepoint: somebody asked for it and owns it.
         location: address of a savepoint's own folder; "" for a checkpoint.
         stop: the job ends with it; None: the job goes on.
-        request_id: of who asked; "" for a checkpoint.
+        request_id: of who asked; "" for a checkpoint by the clock.
 
     Raises:
         ValueError: a checkpoint should stop the job.

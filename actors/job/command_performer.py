@@ -10,6 +10,7 @@ from rayflink.common.errors import assert_never
 
 from ..messages.commands import (
     Answer,
+    AnswerCheckpoint,
     AnswerRescale,
     AnswerSavepoint,
     CallForEnumerator,
@@ -98,7 +99,7 @@ def _perform(command: Command, performer: CommandPerformer) -> None:
             performer.discard_files(command)
         case CallForEnumerator():
             performer.call_for_enumerator(command)
-        case AnswerSavepoint() | AnswerRescale():
+        case AnswerSavepoint() | AnswerCheckpoint() | AnswerRescale():
             performer.answer(command)
         case EndJob():
             performer.end_job(command)

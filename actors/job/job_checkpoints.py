@@ -24,6 +24,7 @@ from ..messages.checkpoint_settings import CheckpointSettings
 from ..messages.commands import (
     CheckpointNotPublished,
     CheckpointPublished,
+    CheckpointRequested,
     CheckpointsLeft,
     SavepointRequested,
     SendToTask,
@@ -45,6 +46,7 @@ from .restoring import Restoring
 
 CheckpointEvent: TypeAlias = (
     SavepointRequested
+    | CheckpointRequested
     | CheckpointAcknowledged
     | CheckpointDeclined
     | LastCheckpointAwaited
@@ -132,6 +134,8 @@ class JobCheckpoints:
         match event:
             case SavepointRequested():
                 return coordinator.savepoint(event, now_ms)
+            case CheckpointRequested():
+                return coordinator.checkpoint(event, now_ms)
             case CheckpointAcknowledged():
                 return coordinator.acknowledge(event, now_ms)
             case CheckpointDeclined():

@@ -18,6 +18,7 @@ from ..messages.commands import (
     CancelRequested,
     CheckpointNotPublished,
     CheckpointPublished,
+    CheckpointRequested,
     Command,
     CommandLost,
     DeploymentFailed,
@@ -141,7 +142,7 @@ class JobMaster:
                 return self._enumerator_answered(event)
             case RescaleRequested():
                 return self._scheduler.rescale(event)
-            case SavepointRequested():
+            case SavepointRequested() | CheckpointRequested():
                 return self._scheduler.apply(self.checkpoints.handle(event, now_ms))
             case CheckpointPublished() | CheckpointNotPublished():
                 return (

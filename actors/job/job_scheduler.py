@@ -15,6 +15,7 @@ from rayflink.graph.job_graph import JobGraph
 from ..checkpoints.coordinator import Decision
 from ..checkpoints.failures import FailJob
 from ..messages.commands import (
+    AnswerCheckpoint,
     AnswerRescale,
     AnswerSavepoint,
     Command,
@@ -101,7 +102,7 @@ class JobScheduler:
                     self.sources.checkpoint_completed(number)
                     self.restarts.progressed()
                     commands.append(decision)
-                case SendToTask() | PublishCheckpoint() | DiscardFiles() | AnswerSavepoint():
+                case SendToTask() | PublishCheckpoint() | DiscardFiles() | AnswerSavepoint() | AnswerCheckpoint():
                     commands.append(decision)
                 case _:
                     assert_never(decision)

@@ -96,6 +96,21 @@ class SavepointRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointRequested:
+    """A request for a checkpoint now, whatever the interval.
+
+    Args:
+        request_id: comes back with the answer.
+    """
+
+    request_id: str
+
+    def job_has_ended(self) -> AnswerCheckpoint:
+        """Return the answer of a job that is over."""
+        return AnswerCheckpoint(self.request_id, failure="the job has ended")
+
+
+@dataclass(frozen=True, slots=True)
 class RescaleRequested:
     """A request for other parallelisms, while the job runs.
 
@@ -149,7 +164,7 @@ class EnumeratorAnswered:
     error: Exception | None = None
 
 
-CheckpointSignal: TypeAlias = SavepointRequested | CheckpointPublished | CheckpointNotPublished
+CheckpointSignal: TypeAlias = SavepointRequested | CheckpointRequested | CheckpointPublished | CheckpointNotPublished
 Signal: TypeAlias = (
     SlotsGranted
     | SlotsRefused
@@ -305,6 +320,15 @@ class AnswerSavepoint:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerCheckpoint:
+    """The outcome of a checkpoint that was asked for: its number, or why there is none."""
+
+    request_id: str
+    checkpoint_id: int = 0
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerRescale:
     """The outcome of a request for other parallelisms.
 
@@ -318,9 +342,9 @@ class AnswerRescale:
     failure: str = ""
 
 
-Request: TypeAlias = SavepointRequested | RescaleRequested
-Answer: TypeAlias = AnswerSavepoint | AnswerRescale
-CheckpointCommand: TypeAlias = PublishCheckpoint | DiscardFiles | AnswerSavepoint | SendToTask
+Request: TypeAlias = SavepointRequested | CheckpointRequested | RescaleRequested
+Answer: TypeAlias = AnswerSavepoint | AnswerCheckpoint | AnswerRescale
+CheckpointCommand: TypeAlias = PublishCheckpoint | DiscardFiles | AnswerSavepoint | AnswerCheckpoint | SendToTask
 FileWork: TypeAlias = PublishCheckpoint | DiscardFiles
 """A command that the checkpoint storage carries out."""
 Command: TypeAlias = (

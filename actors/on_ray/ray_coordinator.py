@@ -45,8 +45,6 @@ from ..job.start_checks import ensure_can_start
 from ..job.submission import Stored, Submission, delete_submissions, read_submission, store_submission
 from ..messages.commands import (
     Answer,
-    AnswerRescale,
-    AnswerSavepoint,
     CallForEnumerator,
     CancelRequested,
     Command,
@@ -408,7 +406,7 @@ class Coordinator:
         Heartbeats wait for the tick, and events in a row for the last of them, because describing a job takes time in
         proportion to its tasks. A request is answered after the update.
         """
-        answers = any(isinstance(command, AnswerSavepoint | AnswerRescale | EndJob) for command in commands)
+        answers = any(isinstance(command, Answer | EndJob) for command in commands)
         return answers or not isinstance(event, TaskReport) and self._events.empty()
 
     def _waits_for_slots(self, request: RescaleRequested) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
@@ -17,6 +19,11 @@ from rayflink.serving.server_settings import ServerSettings
 from rayflink.state.storage.storage_schemes import open_storage
 
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from .rest.absent_requests import AbsentRequests
+from .rest.cluster_operations import ClusterOperations
+from .rest.job_operations import JobOperations
+from .rest.job_rescaling import JobRescaling
+from .rest.operations import Operations
 from .rest.submission_endpoints import SubmissionEndpoints
 from .runners.local_runner import LocalRunner
 from .runners.printed_lines import PrintedLines
@@ -26,6 +33,13 @@ __all__ = ["ClusterServer", "local_cluster", "registry_address", "server_setting
 
 MOST_WAITING = 256
 """Requests that are worked on at a time: each client of a job has one that waits for news."""
+
+
+class Topic(Protocol):
+    """Requests about one thing."""
+
+    def routes(self) -> list[Route]:
+        """Return the functions of the requests; of two that fit a path, the first answers."""
 
 
 class ClusterServer:
@@ -50,6 +64,9 @@ class ClusterServer:
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items())
         )
+        self._storage_options = how
+        self.shut_down = threading.Event()
+        """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
         self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
         """The dispatcher, which can be asked once the cluster has started."""
         bounds = server_settings(configuration)
@@ -84,7 +101,14 @@ class ClusterServer:
             call()
 
     def _routes(self) -> list[Route]:
-        topics = [SubmissionEndpoints(self.dispatcher)]
+        dispatcher, operations = self.dispatcher, Operations()
+        topics: list[Topic] = [
+            SubmissionEndpoints(dispatcher),
+            JobOperations(dispatcher, operations),
+            JobRescaling(dispatcher),
+            ClusterOperations(operations, self.shut_down.set, self._storage_options),
+            AbsentRequests(),
+        ]
         return [route for endpoints in topics for route in endpoints.routes()]
 
 

@@ -82,8 +82,8 @@ class FileAnswer:
     status: int = 200
 
 
-Answer: TypeAlias = "dict[str, Any] | bytes | FileAnswer"
-"""What a request is answered with: a JSON object, its bytes, or a file."""
+Answer: TypeAlias = "dict[str, Any] | list[Any] | msgspec.Struct | bytes | FileAnswer"
+"""What a request is answered with: a value that is JSON, its bytes, or a file."""
 
 
 class Role(IntEnum):

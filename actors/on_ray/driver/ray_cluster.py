@@ -24,7 +24,7 @@ from rayflink.connectors.collected import DrawnOnce, RowBlock
 from rayflink.graph.job_graph import JobGraph
 
 from ...job.submission import Stored, Submission
-from ...messages.commands import RescaleRequested, SavepointRequested
+from ...messages.commands import CheckpointRequested, RescaleRequested, SavepointRequested
 from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
@@ -92,6 +92,12 @@ class JobHandle:
         request = SavepointRequested(request_id, directory, stop)
         answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
         return None if answer is None else (answer.location, answer.failure)
+
+    def checkpoint(self, request_id: str, timeout_s: float) -> tuple[int, str] | None:
+        """Return the number of a checkpoint, and why there is none; None where it is not known within `timeout_s`."""
+        request = CheckpointRequested(request_id)
+        answer = self._ask("answer_to", request, timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
+        return None if answer is None else (answer.checkpoint_id, answer.failure)
 
     def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
         """Return the pause in milliseconds, and why there is no change; None if unknown within `timeout_s`."""

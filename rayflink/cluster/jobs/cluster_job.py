@@ -88,6 +88,14 @@ class RunningJob(JobView, Protocol):
             timeout_s: the longest time to wait.
         """
 
+    def checkpoint(self, request_id: str, timeout_s: float) -> tuple[int, str] | None:
+        """Return the number of a checkpoint taken now, and why there is none; None where neither is known in time.
+
+        Args:
+            request_id: as in `savepoint`.
+            timeout_s: the longest time to wait.
+        """
+
     def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
         """Return the pause in milliseconds, and why nothing changed; None where neither is known in time.
 

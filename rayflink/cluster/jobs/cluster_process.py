@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,8 +115,20 @@ class ClusterProcesses(Protocol):
             UnknownProcess: it does not live.
         """
 
-    def profile(self, process_id: str, duration_s: float) -> Sequence[tuple[str, int]]:
+    def figures(self, process_id: str) -> Mapping[str, float]:
+        """Return what a process uses now, by the names in `ProcessFigure`.
+
+        Raises:
+            UnknownProcess: it does not live.
+        """
+
+    def profile(self, process_id: str, duration_s: float, with_idle: bool = False) -> Sequence[tuple[str, int]]:
         """Sample the stacks of a process.
+
+        Args:
+            process_id: whose.
+            duration_s: seconds for which samples are taken.
+            with_idle: also of threads that wait; else only of those that run.
 
         Returns: (frames joined by ";", outermost first, number of samples), the thread's name as the first frame.
         Raises:

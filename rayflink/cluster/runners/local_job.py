@@ -14,7 +14,13 @@ from typing import Any, TypeVar
 from rayflink.actors.job.rates import Rates
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.local.local_runs import sleep
-from rayflink.actors.messages.commands import JobResult, Request, RescaleRequested, SavepointRequested
+from rayflink.actors.messages.commands import (
+    CheckpointRequested,
+    JobResult,
+    Request,
+    RescaleRequested,
+    SavepointRequested,
+)
 from rayflink.actors.on_ray.driver.terminal import News, Terminal
 from rayflink.actors.on_ray.result_buffer import ResultBuffer
 from rayflink.common.errors import ControlPlaneTimeout, described
@@ -132,6 +138,10 @@ class LocalJob:
     ) -> tuple[str, str] | None:
         answer = self._answer(SavepointRequested(request_id, directory, stop), timeout_s)
         return None if answer is None else (answer.location, answer.failure)
+
+    def checkpoint(self, request_id: str, timeout_s: float) -> tuple[int, str] | None:
+        answer = self._answer(CheckpointRequested(request_id), timeout_s)
+        return None if answer is None else (answer.checkpoint_id, answer.failure)
 
     def rescale(self, request_id: str, parallelism: Mapping[str, int], timeout_s: float) -> tuple[int, str] | None:
         answer = self._answer(RescaleRequested(request_id, dict(parallelism)), timeout_s)
