@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_sql(commands)
     _add_gateway(commands)
+    _add_cluster(commands)
 
     config = commands.add_parser(
         "config", help="show options", description="Show options with type, default, meaning and value."
@@ -163,6 +164,28 @@ def _add_gateway(commands: Subcommands) -> None:
             subparser.add_argument("--local", action="store_true", help="run jobs in this process instead of on Ray")
         if name == "run":
             subparser.add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
+
+
+def _add_cluster(commands: Subcommands) -> None:
+    about = "Run a session cluster: a dispatcher that takes jobs, looks after them, and answers Flink's REST interface."
+    cluster = commands.add_parser("cluster", help="start, stop, recover a session cluster", description=about)
+    ways = cluster.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text in (
+        ("start", "start the dispatcher on the running Ray cluster"),
+        ("run", "run the dispatcher in this process until Ctrl-C"),
+        ("stop", "stop the dispatcher; its jobs on Ray go on"),
+        ("status", "show the cluster that was started here"),
+        ("recover", "start the dispatcher on another cluster, and wait until all its jobs run again"),
+    ):
+        subparser = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        subparser.set_defaults(command=_command("cluster", name))
+        _add_options(subparser)
+        if name in ("run", "start", "recover"):
+            text = "run dispatcher and jobs in one process of this machine, without Ray"
+            subparser.add_argument("--local", action="store_true", help=text)
+    ways.choices["run"].add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
+    text = "cancel all jobs first"
+    ways.choices["stop"].add_argument("--cancel-jobs", action="store_true", help=text)
 
 
 def _add_jobs(commands: Subcommands) -> None:

@@ -1,0 +1,156 @@
+"""Servers in the background: one of each kind for a user of this machine, found by a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+__all__ = ["Background", "BackgroundServer", "begin_of", "own_server", "state_folder"]
+
+TOKEN_VARIABLE = "RAYFLINK_REST_TOKEN"
+"""The environment variable with the token of a server: a command line can be read by others."""
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class BackgroundServer:
+    """A server in the background, as its file says.
+
+    Args:
+        pid: of its process; 0: it is no process of this machine.
+        begin: of that process, by which another process that gets its id is not taken for it.
+        url: on which it listens.
+        token: that its clients send; "": none.
+    """
+
+    pid: int
+    begin: str
+    url: str
+    token: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether its process runs."""
+        return not self.pid or begin_of(self.pid) == self.begin
+
+
+@dataclass(frozen=True)
+class Background:
+    """The server of one kind.
+
+    Args:
+        title: as in "SQL gateway".
+        name: of its files, without ending.
+        ready_s: seconds that `start` waits until it listens.
+        stop_s: seconds that `stop` waits for its end.
+    """
+
+    title: str
+    name: str
+    ready_s: float = 60.0
+    stop_s: float = 30.0
+
+    @property
+    def state_path(self) -> Path:
+        """Return the file that says where it is."""
+        return state_folder() / f"{self.name}.json"
+
+    @property
+    def log_path(self) -> Path:
+        """Return the file of its log."""
+        return state_folder() / f"{self.name}.log"
+
+    def running(self) -> BackgroundServer | None:
+        """Return the server; None: there is none."""
+        try:
+            server = BackgroundServer(**json.loads(self.state_path.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+        return server if server.is_alive else None
+
+    def start(self, arguments: Sequence[str], token: str = "") -> BackgroundServer | None:
+        """Start `rayflink ARGUMENTS --state-file FILE`, and return it once it listens.
+
+        Args:
+            arguments: a command that writes the file.
+            token: that it gets by the environment; "": none.
+
+        Returns: None, with a message, where it has ended instead.
+        """
+        state_folder().mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "rayflink", *arguments, "--state-file", str(self.state_path)]
+        environment = {**os.environ, TOKEN_VARIABLE: token} if token else None
+        with self.log_path.open("wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+            )
+        _wait_for(lambda: self.running() is not None or process.poll() is not None, self.ready_s)
+        server = self.running()
+        if server is not None:
+            return server
+        if process.poll() is None:
+            process.kill()
+        lines = self.log_path.read_text(errors="replace").splitlines()[-10:]
+        print("\n".join([f"rayflink: the {self.title} did not start; its log ends with:", *lines]), file=sys.stderr)
+        return None
+
+    def stop(self, server: BackgroundServer) -> bool:
+        """Stop it, and return whether it has ended; a message says so where it has not."""
+        if server.pid:
+            os.kill(server.pid, signal.SIGTERM)
+            if not _wait_for(lambda: not server.is_alive, self.stop_s):
+                problem = f"{self.title} {server.pid} has not ended within {self.stop_s:.0f} s"
+                print(f"rayflink: {problem}; end it by kill", file=sys.stderr)
+                return False
+        self.state_path.unlink(missing_ok=True)
+        return True
+
+    def note(self, server: BackgroundServer) -> None:
+        """Write the file that says where it is."""
+        write_private(self.state_path, json.dumps(asdict(server)))
+
+
+def own_server(url: str, token: str = "") -> BackgroundServer:
+    """Return this process as a server of the background."""
+    return BackgroundServer(os.getpid(), begin_of(os.getpid()), url, token)
+
+
+def state_folder() -> Path:
+    """Return the folder of the files of servers: $XDG_STATE_HOME/rayflink."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "rayflink"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that others find whole or not at all, and that only its user can read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    part.replace(path)
+
+
+def begin_of(pid: int) -> str:
+    """Return when a process began; "" where there is none, or it has ended and is only still listed."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _wait_for(condition: Callable[[], bool], limit_s: float) -> bool:
+    until = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_POLL_S)
+    return True

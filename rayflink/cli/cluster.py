@@ -1,0 +1,185 @@
+"""`rayflink cluster`: the dispatcher of a session cluster, in this process, in the background, or on Ray."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from rayflink.actors.local.local_runs import apply_log_levels
+from rayflink.actors.on_ray.driver.ray_services import RayService
+from rayflink.cluster.cluster_server import ClusterServer, local_cluster, registry_address, server_settings
+from rayflink.cluster.ray_cluster import ray_cluster
+from rayflink.cluster.registry.job_registry import JobRegistry
+from rayflink.common.configuration import Configuration
+from rayflink.common.options import registry as options
+from rayflink.common.options.store_options import storage_options
+from rayflink.launch.cluster_client import ClusterClient
+from rayflink.state.storage.storage_schemes import open_storage
+
+from .background import Background, BackgroundServer, own_server, state_folder, write_private
+from .given_options import configuration_of
+from .script import FAILED, OK
+
+BACKGROUND = Background("cluster", "cluster")
+SERVICE = "rayflink/dispatcher"
+"""The name of the dispatcher among the actors of a Ray cluster."""
+RECOVERED_S = 300.0
+"""Seconds that `recover` waits until all jobs run."""
+LOOK_S = 0.5
+_OVER = ("FINISHED", "CANCELED", "FAILED")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run the dispatcher in this process until SIGTERM or Ctrl-C, and return the exit code."""
+    configuration = _with_registry(configuration_of(chosen), chosen.local)
+    level = configuration.get(options.LOG_LEVEL) or "INFO"
+    apply_log_levels({**configuration.to_dict(), options.LOG_LEVEL.key: level})
+    cluster = _cluster(configuration, chosen.local)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    cluster.start()
+    if chosen.state_file:
+        token = configuration.get(options.REST_TOKEN) or ""
+        write_private(Path(chosen.state_file), json.dumps(asdict(own_server(cluster.url, token))))
+    print(f"cluster listens on {cluster.url}", flush=True)
+    while not stopped.wait(LOOK_S):
+        if cluster.dispatcher.fenced is not None:
+            print(f"rayflink: {cluster.dispatcher.fenced}", file=sys.stderr)
+            cluster.stop()
+            return FAILED
+    cluster.stop()
+    print("cluster stopped", flush=True)
+    return OK
+
+
+def start(chosen: argparse.Namespace) -> int:
+    """Start the dispatcher in the background, or on the Ray cluster, and return the exit code, once it listens."""
+    started = _started(chosen)
+    if started is None:
+        return FAILED
+    where = "as an actor of the Ray cluster" if not started.pid else f"in process {started.pid}"
+    print(f"cluster listens on {started.url}, {where}")
+    print("submit jobs to it with: rayflink run -D execution.target=remote JOB.py")
+    return OK
+
+
+def recover(chosen: argparse.Namespace) -> int:
+    """Start the dispatcher on another cluster, wait until every job of the registry runs again, and show them.
+
+    Returns: the exit code: 1 where a job does not come back.
+    """
+    configuration = _with_registry(configuration_of(chosen), chosen.local)
+    where = str(registry_address(configuration))
+    registry = JobRegistry(open_storage(where, storage_options(configuration.to_dict())))
+    wanted = {job.job_id: job.name for job in registry.accepted() if registry.ended(job.job_id) is None}
+    if not wanted:
+        print(f"rayflink: the registry in {where} has no job that has not ended; nothing to recover", file=sys.stderr)
+        return FAILED
+    started = _started(chosen)
+    if started is None:
+        return FAILED
+    client = ClusterClient(started.url, started.token)
+    until = time.monotonic() + RECOVERED_S
+    while True:
+        states = {job["jid"]: str(job["state"]) for job in client.statuses()}
+        late = [job_id for job_id in wanted if states.get(job_id) not in ("RUNNING", *_OVER)]
+        if not late or time.monotonic() > until:
+            break
+        time.sleep(LOOK_S)
+    for job_id, name in wanted.items():
+        print(f"{job_id}  {states.get(job_id, 'MISSING')}  {name}")
+    failed = [job_id for job_id in wanted if states.get(job_id) in (None, "FAILED")]
+    if late or failed:
+        print(f"rayflink: {len(set(late) | set(failed))} of {len(wanted)} jobs have not come back", file=sys.stderr)
+        return FAILED
+    print(f"{len(wanted)} jobs have come back; the cluster listens on {started.url}")
+    return OK
+
+
+def stop(chosen: argparse.Namespace) -> int:
+    """Stop the dispatcher, and return the exit code.
+
+    Jobs on Ray go on; those in the dispatcher's own process come back with the next one that has its registry.
+    """
+    running = BACKGROUND.running()
+    if running is None:
+        print("rayflink: no cluster was started here; `rayflink cluster start` starts one", file=sys.stderr)
+        return FAILED
+    if chosen.cancel_jobs:
+        client = ClusterClient(running.url, running.token)
+        for job in client.statuses():
+            if job["state"] not in _OVER:
+                client.cancel(str(job["jid"]))
+                print(f"{job['jid']}  cancelled  {job['name']}")
+    if not running.pid and not RayService(SERVICE, _namespace(chosen)).stop():
+        print("rayflink: the dispatcher has ended already", file=sys.stderr)
+    if not BACKGROUND.stop(running):
+        return FAILED
+    print("cluster stopped")
+    return OK
+
+
+def status(chosen: argparse.Namespace) -> int:
+    """Show the cluster that was started here, and return the exit code: 0 where it answers."""
+    running = BACKGROUND.running()
+    if running is None:
+        print("no cluster was started here")
+        return FAILED
+    print(f"cluster listens on {running.url}")
+    states = Counter(str(job["state"]) for job in ClusterClient(running.url, running.token).statuses())
+    for state, number in sorted(states.items()):
+        print(f"  {state}: {number}")
+    return OK
+
+
+def _started(chosen: argparse.Namespace) -> BackgroundServer | None:
+    configuration = _with_registry(configuration_of(chosen), chosen.local)
+    server_settings(configuration)  # reports what is wrong here and not in a log
+    if (running := BACKGROUND.running()) is not None:
+        print(f"rayflink: a cluster listens on {running.url} already; stop it first", file=sys.stderr)
+        return None
+    if configuration.get(options.REST_TOKEN) is None:
+        configuration.set(options.REST_TOKEN, secrets.token_urlsafe(32))
+    token = str(configuration.get(options.REST_TOKEN))
+    if chosen.local:
+        return BACKGROUND.start(["cluster", "run", "--local", *(f"-D{pair}" for pair in chosen.options)], token)
+    service = RayService(SERVICE, configuration.get(options.RAY_NAMESPACE))
+    url = service.start("rayflink.cluster.ray_cluster:service", configuration.to_dict())
+    server = BackgroundServer(0, "", url, token)
+    BACKGROUND.note(server)
+    return server
+
+
+def _cluster(configuration: Configuration, is_local: bool) -> ClusterServer:
+    registry = str(registry_address(configuration))
+    if is_local:
+        return local_cluster(configuration, registry)
+    RayService(SERVICE, configuration.get(options.RAY_NAMESPACE)).join()
+    return ray_cluster(configuration, registry)
+
+
+def _with_registry(configuration: Configuration, is_local: bool) -> Configuration:
+    """Return the options with a place for the registry: on this machine, where they name none."""
+    if registry_address(configuration) is None:
+        folder = state_folder() / "clusters"
+        configuration.set(options.HA_STORAGE_DIR, str(folder))
+        if not is_local:
+            remedy = f"set {options.HA_STORAGE_DIR.key} to a place that every node reaches"
+            print(f"rayflink: jobs are registered in {folder}, on this machine alone; {remedy}", file=sys.stderr)
+    return configuration
+
+
+def _namespace(chosen: argparse.Namespace) -> str:
+    return str(configuration_of(chosen).get(options.RAY_NAMESPACE))
+
+
+__all__ = ["recover", "run", "start", "status", "stop"]
