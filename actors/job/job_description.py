@@ -108,7 +108,7 @@ def job_summary(
 ) -> dict[str, Any]:
     """Return a job's id, name, state, timestamps, vertices, last recovery, and failures, oldest first."""
     return {
-        "jid": graph.id,
+        "jid": str(graph.id),
         "name": graph.name,
         "state": status.value,
         "timestamps": dict(timestamps),
@@ -154,7 +154,7 @@ def _summary(vertex: JobVertex, mine: list[Execution]) -> dict[str, Any]:
         _attempt(e, e.metrics) | ({"earlier": [_ended_attempt(ended) for ended in e.earlier]} if e.earlier else {})
         for e in mine
     ]
-    head = {"id": vertex.id, "name": vertex.name, "parallelism": vertex.parallelism}
+    head = {"id": str(vertex.id), "name": vertex.name, "parallelism": vertex.parallelism}
     return {**head, "states": states, **sums, "subtasks": subtasks}
 
 

@@ -63,8 +63,7 @@ def start_service(name: str, namespace: str, place: str, configuration: Mapping[
         place: "module:function" that makes it from the options.
         configuration: option key -> value.
     """
-    actor_class: Any = ray.remote(ServiceActor)
-    return actor_class.options(
+    return ray.remote(ServiceActor).options(
         name=name, namespace=namespace, lifetime="detached", max_restarts=-1, max_task_retries=3, num_cpus=0,
         get_if_exists=True, max_concurrency=8,
     ).remote(place, dict(configuration))  # fmt: skip

@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rayflink.common.options.option_sources import OPTIONS_VARIABLE, as_words
+
 __all__ = ["Background", "BackgroundServer", "begin_of", "own_server", "state_folder"]
 
-TOKEN_VARIABLE = "RAYFLINK_REST_TOKEN"
-"""The environment variable with the token of a server: a command line can be read by others."""
 _POLL_S = 0.05
 
 
@@ -75,21 +75,22 @@ class Background:
             return None
         return server if server.is_alive else None
 
-    def start(self, arguments: Sequence[str], token: str = "") -> BackgroundServer | None:
+    def start(self, arguments: Sequence[str], settings: Mapping[str, str]) -> BackgroundServer | None:
         """Start `rayflink ARGUMENTS --state-file FILE`, and return it once it listens.
 
         Args:
             arguments: a command that writes the file.
-            token: that it gets by the environment; "": none.
+            settings: options that it gets by the environment, as a command line can be read by others.
 
         Returns: None, with a message, where it has ended instead.
         """
         state_folder().mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "rayflink", *arguments, "--state-file", str(self.state_path)]
-        environment = {**os.environ, TOKEN_VARIABLE: token} if token else None
+        words = " ".join([os.environ.get(OPTIONS_VARIABLE, ""), as_words(settings)])
         with self.log_path.open("wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env={**os.environ, OPTIONS_VARIABLE: words.strip()},
             )
         _wait_for(lambda: self.running() is not None or process.poll() is not None, self.ready_s)
         server = self.running()

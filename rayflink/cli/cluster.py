@@ -6,12 +6,15 @@ import argparse
 import json
 import secrets
 import signal
+import ssl
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rayflink.actors.local.local_runs import apply_log_levels
 from rayflink.actors.on_ray.driver.ray_services import RayService
@@ -20,12 +23,13 @@ from rayflink.cluster.ray_cluster import ray_cluster
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
+from rayflink.common.options.option_sources import given_options
 from rayflink.common.options.store_options import storage_options
-from rayflink.launch.cluster_client import ClusterClient
+from rayflink.serving.http_server import ServerError
 from rayflink.state.storage.storage_schemes import open_storage
 
 from .background import Background, BackgroundServer, own_server, state_folder, write_private
-from .given_options import configuration_of
+from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK
 
 BACKGROUND = Background("cluster", "cluster")
@@ -34,6 +38,7 @@ SERVICE = "rayflink/dispatcher"
 RECOVERED_S = 300.0
 """Seconds that `recover` waits until all jobs run."""
 LOOK_S = 0.5
+ASK_S = 30.0
 _OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -87,10 +92,9 @@ def recover(chosen: argparse.Namespace) -> int:
     started = _started(chosen)
     if started is None:
         return FAILED
-    client = ClusterClient(started.url, started.token)
     until = time.monotonic() + RECOVERED_S
     while True:
-        states = {job["jid"]: str(job["state"]) for job in client.statuses()}
+        states = {job["jid"]: str(job["state"]) for job in _jobs(started)}
         late = [job_id for job_id in wanted if states.get(job_id) not in ("RUNNING", *_OVER)]
         if not late or time.monotonic() > until:
             break
@@ -115,10 +119,9 @@ def stop(chosen: argparse.Namespace) -> int:
         print("rayflink: no cluster was started here; `rayflink cluster start` starts one", file=sys.stderr)
         return FAILED
     if chosen.cancel_jobs:
-        client = ClusterClient(running.url, running.token)
-        for job in client.statuses():
+        for job in _jobs(running):
             if job["state"] not in _OVER:
-                client.cancel(str(job["jid"]))
+                _ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
                 print(f"{job['jid']}  cancelled  {job['name']}")
     if not running.pid and not RayService(SERVICE, _namespace(chosen)).stop():
         print("rayflink: the dispatcher has ended already", file=sys.stderr)
@@ -135,7 +138,7 @@ def status(chosen: argparse.Namespace) -> int:
         print("no cluster was started here")
         return FAILED
     print(f"cluster listens on {running.url}")
-    states = Counter(str(job["state"]) for job in ClusterClient(running.url, running.token).statuses())
+    states = Counter(str(job["state"]) for job in _jobs(running))
     for state, number in sorted(states.items()):
         print(f"  {state}: {number}")
     return OK
@@ -151,7 +154,8 @@ def _started(chosen: argparse.Namespace) -> BackgroundServer | None:
         configuration.set(options.REST_TOKEN, secrets.token_urlsafe(32))
     token = str(configuration.get(options.REST_TOKEN))
     if chosen.local:
-        return BACKGROUND.start(["cluster", "run", "--local", *(f"-D{pair}" for pair in chosen.options)], token)
+        settings = {**of_command_line(chosen).to_dict(), options.REST_TOKEN.key: token}
+        return BACKGROUND.start(["cluster", "run", "--local"], settings)
     service = RayService(SERVICE, configuration.get(options.RAY_NAMESPACE))
     url = service.start("rayflink.cluster.ray_cluster:service", configuration.to_dict())
     server = BackgroundServer(0, "", url, token)
@@ -176,6 +180,30 @@ def _with_registry(configuration: Configuration, is_local: bool) -> Configuratio
             remedy = f"set {options.HA_STORAGE_DIR.key} to a place that every node reaches"
             print(f"rayflink: jobs are registered in {folder}, on this machine alone; {remedy}", file=sys.stderr)
     return configuration
+
+
+def _jobs(server: BackgroundServer) -> list[dict[str, Any]]:
+    jobs: list[dict[str, Any]] = _ask(server, "GET", "/rayflink/jobs")["jobs"]
+    return jobs
+
+
+def _ask(server: BackgroundServer, method: str, path: str) -> dict[str, Any]:
+    """Return the answer of a dispatcher.
+
+    Raises:
+        ServerError: it does not answer, or refuses.
+    """
+    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    request = urllib.request.Request(f"{server.url}{path}", method=method, headers=headers)
+    certificate = given_options().get(options.REST_CERTIFICATE)
+    trusted = ssl.create_default_context(cafile=certificate) if server.url.startswith("https:") else None
+    try:
+        with urllib.request.urlopen(request, timeout=ASK_S, context=trusted) as answer:
+            document: dict[str, Any] = json.loads(answer.read() or b"{}")
+            return document
+    except (OSError, ValueError) as error:
+        remedy = "see whether the dispatcher runs: `rayflink cluster status`"
+        raise ServerError(f"the cluster at {server.url} does not answer: {error}", remedy) from error
 
 
 def _namespace(chosen: argparse.Namespace) -> str:

@@ -53,8 +53,8 @@ def start(chosen: argparse.Namespace) -> int:
     if (running := BACKGROUND.running()) is not None:
         print(f"rayflink: SQL gateway {running.pid} listens on {running.url} already; stop it first", file=sys.stderr)
         return FAILED
-    arguments = [*(f"-D{pair}" for pair in chosen.options), *(["--local"] if chosen.local else [])]
-    started = BACKGROUND.start(["sql-gateway", "run", *arguments])
+    local = ["--local"] if chosen.local else []
+    started = BACKGROUND.start(["sql-gateway", "run", *local], of_command_line(chosen).to_dict())
     if started is None:
         return FAILED
     print(f"SQL gateway {started.pid} listens on {started.url}; its log is {BACKGROUND.log_path}")

@@ -143,4 +143,15 @@ class JsonApplication:
 
 
 def _encoded(answer: object) -> bytes:
-    return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
+    return answer if isinstance(answer, bytes) else msgspec.json.encode(answer, enc_hook=_plain)
+
+
+def _plain(value: object) -> str:
+    """Return an id, which is a string of a class of its own, as a string.
+
+    Raises:
+        NotImplementedError: it is something else.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise NotImplementedError(f"a value of type {type(value).__name__} is no JSON")

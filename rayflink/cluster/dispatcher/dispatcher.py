@@ -121,6 +121,17 @@ class Dispatcher:
         """Return the number of this dispatcher among those of the registry, from 1; 0 before its start."""
         return 0 if self._leadership is None else self._leadership.leader.epoch
 
+    def describe(self) -> dict[str, Any]:
+        """Return this dispatcher as JSON: its epoch, registry and address, and what it has brought back."""
+        leader = None if self._leadership is None else self._leadership.leader
+        return {
+            "epoch": self.epoch,
+            "url": "" if leader is None else leader.url,
+            "registry": self._registry.url,
+            "recovered": self.recovered,
+            "leads": leader is not None and self.fenced is None,
+        }
+
     def close(self) -> None:
         """End; jobs on a cluster go on, and those of this process are brought back by the next dispatcher."""
         self._stopped.set()

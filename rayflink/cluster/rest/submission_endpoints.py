@@ -37,6 +37,8 @@ class SubmissionEndpoints:
         job = "/rayflink/jobs/{jobid}"
         return [
             Route("POST", "/rayflink/jobs", self._submit, Role.SUBMIT),
+            Route("GET", "/rayflink/jobs", self._list, Role.READ),
+            Route("GET", "/rayflink/dispatcher", self._describe, Role.READ),
             Route("GET", f"{job}/news", self._news, Role.SUBMIT),
             Route("GET", f"{job}/rows", self._rows, Role.SUBMIT),
             Route("GET", f"{job}/result", self._result, Role.SUBMIT),
@@ -51,6 +53,13 @@ class SubmissionEndpoints:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:
             raise Refusal(503, str(error)) from error
+
+    def _list(self, request: JsonRequest) -> Answer:
+        keys = ("jid", "name", "state", "timestamps")
+        return {"jobs": [{key: status[key] for key in keys} for status in self._dispatcher.statuses()]}
+
+    def _describe(self, request: JsonRequest) -> Answer:
+        return self._dispatcher.describe()
 
     def _news(self, request: JsonRequest) -> Answer:
         reads = request.query.get("output", "true") != "false"
