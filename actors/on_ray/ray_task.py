@@ -86,7 +86,7 @@ class SlotProcess:
     """The state that the tasks of one process share.
 
     Args:
-        place: pid, node and host of the process, for reports.
+        place: pid, begin, node and host of the process, for reports.
         printed: what the process has printed.
         streams: in which lines may have been begun.
     """

@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ray
@@ -25,13 +24,18 @@ from ..exchange.frames import TaskAddress
 from ..messages.messages import TaskDeployment
 from ..messages.scheduling import Slot
 from ..task.allocators import reuse_large_blocks, use_malloc_for_columns
+from ..task.process_inspection import ProcessInspection, process_begin
 from .deployment_check import DeploymentGuard, SlotAssignment
 from .driver.terminal import Text
+from .process_files import FileFacts, ProcessFiles
 from .ray_handles import RayActor, RayActorClass
 from .ray_job_files import job_folder
 from .ray_task import PeerDirectory, RayTask, SlotProcess
 from .shared_output import SharedStream
 from .task_log import LoggedPrinted, TaskLog, log_goes_to
+
+MAIN_LOG = "taskmanager"
+"""The name of the whole log of a process, as Flink's."""
 
 
 class SlotActor:
@@ -47,14 +51,18 @@ class SlotActor:
         self._coordinator: RayActor = None
         keep_logs(sys.stderr)  # which is a file of Ray's
         printed = self._begin(assignment)
+        self._inspection = ProcessInspection()
         node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        self._process = SlotProcess({"pid": os.getpid(), "node": node, "host": host}, printed, self._streams)
+        pid = os.getpid()
+        place = {"pid": pid, "begin": process_begin(pid), "node": node, "host": host}
+        self._process = SlotProcess(place, printed, self._streams)
 
     def _begin(self, assignment: SlotAssignment) -> LoggedPrinted:
         """Begin with a job: its deployments are accepted, and what its tasks print and log goes to its log."""
         self._guard, self._title = DeploymentGuard(assignment), assignment.title
         name = str(assignment.slot).replace("/", "-")
-        task_log = TaskLog(job_folder(assignment.namespace, assignment.job_id), name)
+        folder = job_folder(assignment.namespace, assignment.job_id)
+        task_log, self._files = TaskLog(folder, name), ProcessFiles([(folder, name)], MAIN_LOG)
         log_goes_to(task_log, below=logging.WARNING)
         assignment.log_levels.apply()
         printed = LoggedPrinted(self._send_texts, task_log)
@@ -76,11 +84,37 @@ class SlotActor:
         if not self._process.has_ended_here(attempt):
             self._process.tasks[attempt].command(message)
 
-    @ray.method(concurrency_group="control")
-    def stack(self) -> str:
-        """Return the stack of every thread, for the doctor."""
-        frames = sys._current_frames()
-        return "\n".join("".join(traceback.format_stack(frame)) for frame in frames.values())
+    @ray.method(concurrency_group="inspection")
+    def threads(self) -> list[tuple[str, str]]:
+        """Return name and stack of every thread."""
+        return self._inspection.threads()
+
+    @ray.method(concurrency_group="inspection")
+    def figures(self) -> dict[str, float]:
+        """Return what the process uses."""
+        return self._inspection.figures()
+
+    @ray.method(concurrency_group="inspection")
+    def log_files(self) -> list[FileFacts]:
+        """Return the files that the process writes."""
+        return self._files.list()
+
+    @ray.method(concurrency_group="inspection")
+    def log(self, name: str, most_bytes: int) -> bytes | None:
+        """Return the end of a file; None: there is none of this name."""
+        try:
+            return self._files.read(name, most_bytes)
+        except FileNotFoundError:
+            return None
+
+    @ray.method(concurrency_group="profile")
+    def profile(self, duration_s: float, with_idle: bool) -> Sequence[tuple[str, int]]:
+        """Sample the stacks of this process.
+
+        Raises:
+            ProfilerError: it cannot be profiled.
+        """
+        return self._inspection.profile(duration_s, with_idle)
 
     @ray.method(concurrency_group="control")
     def assign(self, assignment: SlotAssignment) -> None:
@@ -119,5 +153,6 @@ class SlotActor:
 
 def actor_class(tasks: int) -> RayActorClass:
     """Return the Ray actor class of slots that run at most `tasks` tasks at a time."""
-    options: dict[str, Any] = {"concurrency_groups": {"data": 1, "control": 1, "life": tasks}}
+    groups = {"data": 1, "control": 1, "life": tasks, "inspection": 1, "profile": 1}
+    options: dict[str, Any] = {"concurrency_groups": groups}
     return ray.remote(**options)(SlotActor)

@@ -21,6 +21,7 @@ from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.python_archives import PythonArchive
 from rayflink.common.user_code.python_files import unpacked
 
+from ...exchange.frames import TaskAddress
 from ...job.submission import Stored, Submission
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
@@ -28,6 +29,7 @@ from ..ray_job_files import recorded_jobs
 from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
 from .ray_job_board import LATE_S, JobBoard
 from .ray_python_files import runtime_env_with
+from .slot_calls import SlotCalls
 from .terminal import News
 
 log = get_logger(__name__)
@@ -100,6 +102,13 @@ class DispatchedJob(JobHandle):
             if time.monotonic() - self._statistics[0] > FRESH_S:
                 self._statistics = time.monotonic(), super().checkpoints(None)
             return self._statistics[1]
+
+    def process(self, attempt: str) -> SlotCalls | None:
+        """Return the process in which an attempt runs; None: it is gone."""
+        try:
+            return SlotCalls(self._ask("process_of", TaskAddress(attempt)))
+        except RayflinkError:  # the attempt has ended meanwhile, or the job
+            return None
 
     def news(self, timeout_s: float, with_texts: bool) -> News:
         """Return what was printed, and the result at the end; the call also shows that the client lives."""

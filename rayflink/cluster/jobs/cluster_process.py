@@ -8,7 +8,18 @@ from typing import Protocol
 
 from rayflink.common.errors import RayflinkError
 
-__all__ = ["ClusterProcess", "ClusterProcesses", "LogFile", "ThreadDump", "UnknownProcess"]
+__all__ = [
+    "TASK_MANAGER",
+    "ClusterProcess",
+    "ClusterProcesses",
+    "LogFile",
+    "ThreadDump",
+    "UnknownProcess",
+    "process_of",
+]
+
+TASK_MANAGER = "taskmanager"
+"""A process writes TASK_MANAGER.log, which is its whole log, and TASK_MANAGER.out, which is what its tasks print."""
 
 
 class UnknownProcess(RayflinkError):
@@ -87,6 +98,15 @@ class ThreadDump:
     stack: str
 
 
+def process_of(metrics: Mapping[str, object]) -> str:
+    """Return the id of the process in which a subtask runs, from its metrics; "" where they do not name it.
+
+    >>> process_of({"host": "10.0.0.3", "pid": 7, "begin": "123"})
+    '10.0.0.3:7-123'
+    """
+    return f"{metrics['host']}:{metrics['pid']}-{metrics.get('begin', '')}" if "pid" in metrics else ""
+
+
 class ClusterProcesses(Protocol):
     """The processes of a cluster that run tasks."""
 
@@ -116,7 +136,7 @@ class ClusterProcesses(Protocol):
         """
 
     def figures(self, process_id: str) -> Mapping[str, float]:
-        """Return what a process uses now, by the names in `ProcessFigure`.
+        """Return what a process uses now; the names are those of `ProcessInspection.figures`.
 
         Raises:
             UnknownProcess: it does not live.

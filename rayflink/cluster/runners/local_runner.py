@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rayflink.actors.on_ray.driver.user_program import unpack
+from rayflink.actors.task.process_inspection import ProcessInspection
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.python_archives import PythonArchive
@@ -20,7 +21,9 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.launch.remote_submission import RemoteSubmission
 
 from ..jobs.cluster_job import Document
+from ..jobs.cluster_process import ClusterProcesses
 from .local_job import LocalJob
+from .local_processes import LocalProcesses
 from .printed_lines import PrintedLines
 
 __all__ = ["LocalRunner"]
@@ -44,6 +47,7 @@ class LocalRunner:
         self._lock = threading.Lock()
         self._jobs: dict[str, LocalJob] = {}
         self._ended: dict[str, LocalJob] = {}
+        self._processes = LocalProcesses(lines.folder, self.statuses, ProcessInspection())
 
     def start(self, submission: RemoteSubmission) -> LocalJob:
         """Load the program, and start its job.
@@ -73,6 +77,11 @@ class LocalRunner:
     def recorded(self, job_id: str) -> Document | None:
         """Return None: a job of this process leaves nothing that `find` does not have."""
         return None
+
+    @property
+    def processes(self) -> ClusterProcesses:
+        """Return the processes that run tasks: this one."""
+        return self._processes
 
     def close(self) -> None:
         """Suspend the jobs, whose registry brings them back."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rayflink.actors.on_ray.driver.dispatched_jobs import Dispatched, DispatchedJob, DispatchedJobs
+from rayflink.actors.on_ray.driver.slot_calls import SlotCalls
 from rayflink.launch.remote_submission import RemoteSubmission
 
 from ..jobs.cluster_job import Document
+from ..jobs.cluster_process import ClusterProcesses
+from .ray_processes import RayProcesses
 
 __all__ = ["RayRunner"]
 
@@ -21,6 +24,7 @@ class RayRunner:
 
     def __init__(self, namespace: str) -> None:
         self._jobs = DispatchedJobs(namespace)
+        self._processes = RayProcesses(self._jobs.statuses, self._calls)
 
     def start(self, submission: RemoteSubmission) -> DispatchedJob:
         """Start a job; one that has begun before goes on from its newest checkpoint.
@@ -46,6 +50,15 @@ class RayRunner:
     def recorded(self, job_id: str) -> Document | None:
         """Return the last status that a job has left on the nodes."""
         return self._jobs.recorded(job_id)
+
+    @property
+    def processes(self) -> ClusterProcesses:
+        """Return the processes of the slots of all jobs."""
+        return self._processes
+
+    def _calls(self, job_id: str, attempt: str) -> SlotCalls | None:
+        job = self._jobs.find(job_id)
+        return None if job is None else job.process(attempt)
 
     def close(self) -> None:
         """Do nothing: the jobs go on."""

@@ -9,6 +9,7 @@ from rayflink.actors.on_ray.driver.terminal import News
 from rayflink.launch.remote_submission import RemoteSubmission
 
 from ..jobs.cluster_job import Document, RunningJob
+from ..jobs.cluster_process import ClusterProcesses
 
 __all__ = ["Runner", "StartedJob"]
 
@@ -43,6 +44,10 @@ class Runner(Protocol):
 
     def recorded(self, job_id: str) -> Document | None:
         """Return the last status that the processes of a job have left; None: there is none."""
+
+    @property
+    def processes(self) -> ClusterProcesses:
+        """Return the processes that run tasks."""
 
     def close(self) -> None:
         """End what only lives with this process; jobs on a cluster go on."""

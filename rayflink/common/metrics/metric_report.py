@@ -13,7 +13,7 @@ from .waits import WAITS
 Status = Mapping[str, Any]
 USER_METRIC_COLUMNS = ("operator", "metric", "sum", "min", "max")
 """The columns of `user_metrics`."""
-_FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs", STALLED, WAITS))
+_FACTS = frozenset(("operators", "scope", "delimiter", "host", "node", "pid", "begin", "reportedMs", STALLED, WAITS))
 """The parts of a task's report that are no metrics."""
 _OF_SOURCES = ("latency.", f"{SPLIT}.")
 """Beginnings of the names of metrics that are stored for each source or split."""
