@@ -6,7 +6,6 @@ import argparse
 import json
 import secrets
 import signal
-import ssl
 import sys
 import threading
 import time
@@ -26,6 +25,7 @@ from rayflink.common.options import registry as options
 from rayflink.common.options.option_sources import given_options
 from rayflink.common.options.store_options import storage_options
 from rayflink.serving.http_server import ServerError
+from rayflink.serving.rest_settings import client_tls
 from rayflink.state.storage.storage_schemes import open_storage
 
 from .background import Background, BackgroundServer, own_server, state_folder, write_private
@@ -53,8 +53,7 @@ def run(chosen: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: stopped.set())
     cluster.start()
     if chosen.state_file:
-        token = configuration.get(options.REST_TOKEN) or ""
-        write_private(Path(chosen.state_file), json.dumps(asdict(own_server(cluster.url, token))))
+        write_private(Path(chosen.state_file), json.dumps(asdict(own_server(cluster.url, cluster.token))))
     print(f"cluster listens on {cluster.url}", flush=True)
     while not stopped.wait(LOOK_S):
         if cluster.dispatcher.fenced is not None:
@@ -146,13 +145,13 @@ def status(chosen: argparse.Namespace) -> int:
 
 def _started(chosen: argparse.Namespace) -> BackgroundServer | None:
     configuration = _with_registry(configuration_of(chosen), chosen.local)
-    server_settings(configuration)  # reports what is wrong here and not in a log
-    if (running := BACKGROUND.running()) is not None:
-        print(f"rayflink: a cluster listens on {running.url} already; stop it first", file=sys.stderr)
-        return None
     if configuration.get(options.REST_TOKEN) is None:
         configuration.set(options.REST_TOKEN, secrets.token_urlsafe(32))
     token = str(configuration.get(options.REST_TOKEN))
+    server_settings(configuration, token)  # reports what is wrong here and not in a log
+    if (running := BACKGROUND.running()) is not None:
+        print(f"rayflink: a cluster listens on {running.url} already; stop it first", file=sys.stderr)
+        return None
     if chosen.local:
         settings = {**of_command_line(chosen).to_dict(), options.REST_TOKEN.key: token}
         return BACKGROUND.start(["cluster", "run", "--local"], settings)
@@ -195,8 +194,7 @@ def _ask(server: BackgroundServer, method: str, path: str) -> dict[str, Any]:
     """
     headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
     request = urllib.request.Request(f"{server.url}{path}", method=method, headers=headers)
-    certificate = given_options().get(options.REST_CERTIFICATE)
-    trusted = ssl.create_default_context(cafile=certificate) if server.url.startswith("https:") else None
+    trusted = client_tls(given_options()) if server.url.startswith("https:") else None
     try:
         with urllib.request.urlopen(request, timeout=ASK_S, context=trusted) as answer:
             document: dict[str, Any] = json.loads(answer.read() or b"{}")

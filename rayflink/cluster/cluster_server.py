@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.json_requests import Route
+from rayflink.serving.rest_settings import rest_settings
 from rayflink.serving.server_settings import ServerSettings
 from rayflink.state.storage.storage_schemes import open_storage
 
@@ -69,7 +71,9 @@ class ClusterServer:
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
         self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
         """The dispatcher, which can be asked once the cluster has started."""
-        bounds = server_settings(configuration)
+        self.token = get(options.REST_TOKEN) or secrets.token_urlsafe(32)
+        """The token with which programs are submitted, a new one where the options say none."""
+        bounds = server_settings(configuration, self.token)
         self._server = HttpServer(bounds, JsonApplication(bounds, self._routes()))
         self.at_stop: list[Callable[[], None]] = []
         """Functions to call when it has stopped."""
@@ -136,19 +140,15 @@ def registry_address(configuration: Configuration) -> str | None:
     return f"{above.rstrip('/')}/cluster-{configuration.get(options.CLUSTER_ID)}" if above else None
 
 
-def server_settings(configuration: Configuration) -> ServerSettings:
+def server_settings(configuration: Configuration, token: str | None) -> ServerSettings:
     """Return the address and the bounds that the options say.
+
+    Args:
+        token: of the role SUBMIT.
 
     Raises:
         ConfigError: an option is wrong, or they do not fit each other.
     """
     get = configuration.get
-    certificate, key = get(options.REST_CERTIFICATE), get(options.REST_KEY)
-    if (certificate is None) != (key is None):
-        missing = options.REST_KEY.key if key is None else options.REST_CERTIFICATE.key
-        raise ConfigError(missing, "nothing", "a file beside the other of the two", "set both, or none")
-    pair = None if certificate is None or key is None else (certificate, key)
-    return ServerSettings(
-        get(options.REST_BIND_ADDRESS), get(options.REST_PORT), get(options.REST_TOKEN), pair,
-        get(options.REST_UPLOAD_SIZE).bytes, get(options.REST_CONNECTIONS), MOST_WAITING,
-    )  # fmt: skip
+    bounds = rest_settings(configuration, get(options.REST_BIND_ADDRESS), get(options.REST_PORT), token)
+    return replace(bounds, most_connections=get(options.REST_CONNECTIONS), most_waiting=MOST_WAITING)

@@ -10,7 +10,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
-from rayflink.serving.server_settings import ServerSettings
+from rayflink.serving.server_settings import ServerSettings, TlsSettings
 from rayflink.shell.sql_session import SqlSession
 from rayflink.state.clock import SystemClock
 
@@ -119,8 +119,9 @@ def server_settings(configuration: Configuration) -> ServerSettings:
     if (certificate is None) != (key is None):
         missing = options.GATEWAY_KEY.key if key is None else options.GATEWAY_CERTIFICATE.key
         raise ConfigError(missing, "nothing", "a file beside the other of the two", "set both, or none")
-    pair = None if certificate is None or key is None else (certificate, key)
+    tls = None if certificate is None or key is None else TlsSettings(certificate, key)
     return ServerSettings(
-        get(options.GATEWAY_ADDRESS), get(options.GATEWAY_PORT), get(options.GATEWAY_TOKEN), pair,
+        get(options.GATEWAY_ADDRESS), get(options.GATEWAY_PORT), get(options.GATEWAY_TOKEN), tls,
         get(options.GATEWAY_REQUEST_SIZE).bytes, get(options.GATEWAY_CONNECTIONS),
+        size_option=options.GATEWAY_REQUEST_SIZE.key,
     )  # fmt: skip

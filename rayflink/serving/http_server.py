@@ -9,8 +9,9 @@ import threading
 
 from rayflink.common.errors import ConfigError, RayflinkError
 
+from .bounded_connections import bounded_protocol
 from .json_application import JsonApplication
-from .server_settings import ServerSettings
+from .server_settings import ServerSettings, TlsSettings
 
 __all__ = ["HttpServer", "ServerError"]
 
@@ -63,19 +64,20 @@ class HttpServer:
         try:
             import uvicorn  # an extra
 
-            application = self._application.starlette()
+            application, protocol = self._application.starlette(), bounded_protocol()
         except ImportError as error:
             remedy = "run pip install 'rayflink[gateway]'"
             raise ServerError(f"the server needs the package {error.name}", remedy) from error
         settings = self._settings
-        certificate, key = settings.certificate or (None, None)
-        self._ensure_certificate()
+        context = None if settings.tls is None else tls_context(settings.tls)
         listening = self._listening()
         config = uvicorn.Config(
-            application, http="h11", loop="asyncio", lifespan="off", log_config=None,
+            application, http=protocol, ws="none", loop="asyncio", lifespan="off", log_config=None,
             access_log=False, server_header=False, limit_concurrency=settings.most_connections,
-            timeout_graceful_shutdown=STOP_S, ssl_certfile=certificate, ssl_keyfile=key,
+            timeout_graceful_shutdown=STOP_S, proxy_headers=False,
         )  # fmt: skip
+        config.load()
+        config.ssl = context
         server = uvicorn.Server(config)
 
         def serve() -> None:
@@ -104,6 +106,7 @@ class HttpServer:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(STOP_S + 5)
+        self._application.close()
 
     def _listening(self) -> socket.socket:
         host, port = self._settings.host, self._settings.port
@@ -122,17 +125,28 @@ class HttpServer:
             raise ServerError(problem, "give another port, or 0 for a free one") from error
         return listening
 
-    def _ensure_certificate(self) -> None:
-        """Read the certificate once, so that a wrong file is reported here.
 
-        Raises:
-            ConfigError: it cannot be used.
-        """
-        if self._settings.certificate is None:
-            return
-        certificate, key = self._settings.certificate
+def tls_context(tls: TlsSettings) -> ssl.SSLContext:
+    """Return what encrypts the connections of a server.
+
+    Raises:
+        ConfigError: a file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3 if tls.least == "TLSv1.3" else ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    try:
+        # an empty password is wrong for a key that has one; without it OpenSSL would ask on the terminal
+        context.load_cert_chain(tls.certificate, tls.key, tls.password or "")
+    except (OSError, ssl.SSLError) as error:
+        wanted = f"a certificate in PEM that fits the key in {tls.key}"
+        remedy = f"check both files and the password of the key: {error}"
+        raise ConfigError("certificate", tls.certificate, wanted, remedy) from error
+    if tls.authorities is not None:
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+            context.load_verify_locations(tls.authorities)
         except (OSError, ssl.SSLError) as error:
-            wanted = f"a certificate in PEM that fits the key in {key}"
-            raise ConfigError("certificate", certificate, wanted, f"check both files: {error}") from error
+            wanted = "certificates in PEM of those who sign the certificates of clients"
+            raise ConfigError("truststore", tls.authorities, wanted, f"check the file: {error}") from error
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

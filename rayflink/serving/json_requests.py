@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
 from rayflink.common.errors import RayflinkError
 
-__all__ = ["Answer", "FileAnswer", "JsonRequest", "Refusal", "Role", "Route"]
+__all__ = ["Answer", "Caller", "FileAnswer", "JsonRequest", "Refusal", "Role", "Route", "StreamAnswer"]
 
 
 class Refusal(RayflinkError):
@@ -25,9 +26,39 @@ class Refusal(RayflinkError):
     def __init__(self, status: int, *messages: str) -> None:
         super().__init__(status, *messages)
         self.status, self.messages = status, messages
+        self.headers: Mapping[str, str] = {}
+        """Headers of the answer, such as when to try again."""
 
     def __str__(self) -> str:
         return f"HTTP {self.status}: {'; '.join(self.messages)}"
+
+
+class Role(IntEnum):
+    """The right that a request needs; each includes those before it."""
+
+    NONE = 0
+    """None: what is the same for everybody, such as the files of a page, needs no token."""
+    READ = 1
+    """See jobs, metrics and logs."""
+    OPERATE = 2
+    """Change what runs: cancel, stop, savepoint, rescale."""
+    SUBMIT = 3
+    """Run code of one's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Says who has sent a request.
+
+    Args:
+        name: of the token; "": there was none.
+        role: that the sender has.
+        address: of the client's machine.
+    """
+
+    name: str = ""
+    role: Role = Role.NONE
+    address: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,8 +69,10 @@ class JsonRequest:
         path: of its address, without the query.
         parameters: of the path, by name.
         query: parameters of the query, by name.
-        body: its bytes; b"": it has none.
-        headers: by name in lower case.
+        body: its bytes; b"": it has none, or is a file.
+        headers: by name in lower case, without those that carry secrets.
+        caller: who has sent it.
+        upload: the file with the body, of a route with uploads; it is deleted when the request is answered.
     """
 
     path: str
@@ -47,6 +80,8 @@ class JsonRequest:
     query: Mapping[str, str]
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    caller: Caller = Caller()
+    upload: Path | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the body, a JSON object; {} where there is none.
@@ -82,21 +117,25 @@ class FileAnswer:
     status: int = 200
 
 
-Answer: TypeAlias = "dict[str, Any] | list[Any] | msgspec.Struct | bytes | FileAnswer"
-"""What a request is answered with: a value that is JSON, its bytes, or a file."""
+@dataclass(frozen=True)
+class StreamAnswer:
+    """An answer that comes in pieces, such as a large log.
+
+    Args:
+        pieces: are asked for one by one, in a thread, as the client takes them.
+        media_type: such as "text/plain; charset=utf-8".
+        headers: that it has beside those of every answer.
+        status: of HTTP.
+    """
+
+    pieces: Iterable[bytes]
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
-class Role(IntEnum):
-    """The right that a request needs; each includes those before it."""
-
-    NONE = 0
-    """None: what is the same for everybody, such as the files of a page, needs no token."""
-    READ = 1
-    """See jobs, metrics and logs."""
-    OPERATE = 2
-    """Change what runs: cancel, stop, savepoint, rescale."""
-    SUBMIT = 3
-    """Run code of one's own."""
+Answer: TypeAlias = "dict[str, Any] | list[Any] | msgspec.Struct | bytes | FileAnswer | StreamAnswer"
+"""What a request is answered with: a value that is JSON, its bytes, a file, or pieces of one."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +143,29 @@ class Route:
     """The function of some requests.
 
     Args:
-        method: GET, POST, PUT, PATCH or DELETE.
+        method: GET, which answers HEAD as well, POST, PUT, PATCH or DELETE.
         pattern: of their paths; what stands in braces is a parameter, as in /jobs/{job}.
         answer: is called in a thread; raises `Refusal` where it cannot.
         role: that whoever sends them must have.
+        takes_upload: their bodies go to a file, and may have the size of uploads.
     """
 
     method: str
     pattern: str
     answer: Callable[[JsonRequest], Answer]
     role: Role = Role.SUBMIT
+    takes_upload: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Return whether such a request changes something or runs code: it does not only read.
+
+        >>> Route("GET", "/jobs", dict, Role.READ).changes, Route("GET", "/jobs/{job}/stop", dict, Role.OPERATE).changes
+        (False, True)
+        """
+        return self.method not in ("GET", "HEAD") or self.role > Role.READ
+
+    @property
+    def is_operation(self) -> bool:
+        """Return whether the audit has a line for each such request."""
+        return self.method not in ("GET", "HEAD") or self.role is Role.OPERATE

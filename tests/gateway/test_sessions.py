@@ -64,7 +64,7 @@ def test_options_of_the_clients_own_installation_are_left_out():
         ("POST", "/v4/sessions", {"properties": {"parallelism.default": "many"}}, 500, "parallelism.default"),
         ("POST", "/v4/sessions", b" " * (2 << 20), 413, "more than 1048576 bytes"),
         ("GET", "/v9/info", None, 404, "Not found: /v9/info"),
-        ("POST", "/v4/info", None, 404, "Not found: /v4/info"),
+        ("POST", "/v4/info", None, 405, "Method not allowed: POST; send GET, HEAD, OPTIONS"),
         ("POST", f"/v1/sessions/{NOWHERE}/configure-session", {}, 404, "Not found"),
     ],
 )

@@ -19,7 +19,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.serving.http_server import HttpServer, ServerError
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.json_requests import FileAnswer, JsonRequest, Refusal, Role, Route
-from rayflink.serving.server_settings import ServerSettings
+from rayflink.serving.server_settings import ServerSettings, TlsSettings
 
 pytest.importorskip("uvicorn")
 Start = Callable[[ServerSettings], HttpServer]
@@ -76,7 +76,7 @@ def test_requests_are_answered_refused_and_counted(start: Start) -> None:
     assert post(f"{url}/nothing") == (404, ["Not found: /nothing"])
     assert post(f"{url}/echo/a", b"[1]")[0] == 400
     assert post(f"{url}/echo/a", b" " * 101) == (
-        413, ["the body has more than 100 bytes; send less, or raise sql-gateway.request.max-size"],
+        413, ["the body has more than 100 bytes; send less, or raise rest.request.max-size"],
     )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_a_port_that_is_taken_and_a_wrong_certificate_are_named(start: Start, tm
     (tmp_path / "c.pem").write_text("nonsense")
     pair = str(tmp_path / "c.pem"), str(tmp_path / "k.pem")
     with pytest.raises(ConfigError, match="a certificate in PEM"):
-        start(ServerSettings("127.0.0.1", 0, certificate=pair))
+        start(ServerSettings("127.0.0.1", 0, tls=TlsSettings(*pair)))
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette.applications"])
@@ -127,7 +127,7 @@ def test_requests_and_answers_are_encrypted(start: Start, tmp_path: Any) -> None
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
                "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    server = start(ServerSettings("localhost", 0, certificate=(str(certificate), str(key))))
+    server = start(ServerSettings("localhost", 0, tls=TlsSettings(str(certificate), str(key))))
     assert server.url.startswith("https://localhost:")
     trusted = ssl.create_default_context(cafile=str(certificate))
     assert post(f"{server.url}/echo/a", context=trusted)[0] == 200

@@ -36,7 +36,7 @@ class SubmissionEndpoints:
         """Return the functions of all requests."""
         job = "/rayflink/jobs/{jobid}"
         return [
-            Route("POST", "/rayflink/jobs", self._submit, Role.SUBMIT),
+            Route("POST", "/rayflink/jobs", self._submit, Role.SUBMIT, takes_upload=True),
             Route("GET", "/rayflink/jobs", self._list, Role.READ),
             Route("GET", "/rayflink/dispatcher", self._describe, Role.READ),
             Route("GET", f"{job}/news", self._news, Role.SUBMIT),
@@ -45,10 +45,11 @@ class SubmissionEndpoints:
         ]
 
     def _submit(self, request: JsonRequest) -> Answer:
-        if not request.body:
+        data = request.body if request.upload is None else request.upload.read_bytes()
+        if not data:
             raise Refusal(400, "the body is empty; send a packed job, as `execution.target: remote` does")
         try:
-            return {"jobid": self._dispatcher.submit(request.body, request.query.get("client", "a client"))}
+            return {"jobid": self._dispatcher.submit(data, request.caller.name or "a client")}
         except DuplicateJob as error:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:

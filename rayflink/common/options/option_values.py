@@ -23,6 +23,21 @@ class Target(Enum):
     REMOTE = "remote"
 
 
+class LoopbackRole(Enum):
+    """The role of clients on the server's machine that bring no token."""
+
+    NONE = "none"
+    READ = "read"
+    OPERATE = "operate"
+
+
+class TlsVersion(Enum):
+    """A version of TLS."""
+
+    TLS_1_2 = "TLSv1.2"
+    TLS_1_3 = "TLSv1.3"
+
+
 class PlacementStrategy(Enum):
     """The placement of slots on nodes: as few as possible, one only, evenly, or one node a slot."""
 

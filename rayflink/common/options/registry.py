@@ -81,6 +81,7 @@ from .python_options import PYTHON_ARCHIVES as PYTHON_ARCHIVES
 from .python_options import PYTHON_EXECUTABLE as PYTHON_EXECUTABLE
 from .python_options import PYTHON_FILES as PYTHON_FILES
 from .python_options import PYTHON_REQUIREMENTS as PYTHON_REQUIREMENTS
+from .security_options import *  # noqa: F403
 from .sql_options import AGG_PHASE_STRATEGY as AGG_PHASE_STRATEGY
 from .sql_options import ALLOW_LATENESS as ALLOW_LATENESS
 from .sql_options import ASYNC_LOOKUP_CAPACITY as ASYNC_LOOKUP_CAPACITY
