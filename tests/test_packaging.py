@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from rayflink.cluster.pages.static_pages import FILES
 from tests.source_files import EVERYTHING, PRODUCT, ROOT, source_files
 
 pytestmark = [pytest.mark.slow]
@@ -78,6 +79,8 @@ def test_the_wheel_holds_every_module_once_and_as_a_real_file(wheel):
     for file in source_files(PRODUCT):
         name = file.name if file.name.startswith("rayflink/") else f"rayflink/{file.name}"
         wanted[name] = file.path.read_bytes()
+    for page in FILES.iterdir():
+        wanted[f"rayflink/cluster/pages/files/{page.name}"] = page.read_bytes()
     found = contents(wheel)
     assert sorted(found) == sorted([*wanted, "rayflink/py.typed"])
     assert {name: found[name] for name in wanted} == wanted

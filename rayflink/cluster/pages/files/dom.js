@@ -1,0 +1,157 @@
+// Elements from values. Strings become text nodes, never markup, so a name is shown as it is, whatever it contains.
+
+const SVG = "http://www.w3.org/2000/svg";
+const HANDLERS = ["onclick", "onchange", "oninput", "onsubmit", "onkeydown", "onclose", "ontoggle"];
+const OWNED_BY_USER = new Set(["open"]);
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element[name] = value;
+    else if (name === "key") element.dataset.key = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+/** Return an element of HTML. Properties that begin with "on" are handlers, `key` is what an element is known by. */
+export function h(tag, properties, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+/** Return an element of SVG. */
+export function s(tag, properties, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+function sameKind(before, after) {
+  return before.nodeType === after.nodeType && before.nodeName === after.nodeName &&
+    (before.dataset?.key) === (after.dataset?.key);
+}
+
+/** Make an element look as another, and keep what is equal: focus, selection and scroll positions stay. */
+export function morph(before, after) {
+  if (!sameKind(before, after)) {
+    before.replaceWith(after);
+    return;
+  }
+  if (before.nodeType === Node.TEXT_NODE) {
+    if (before.data !== after.data) before.data = after.data;
+    return;
+  }
+  for (const { name, value } of [...after.attributes]) {
+    if (before.getAttribute(name) !== value && !OWNED_BY_USER.has(name)) before.setAttribute(name, value);
+  }
+  for (const { name } of [...before.attributes]) {
+    if (!after.hasAttribute(name) && !OWNED_BY_USER.has(name)) before.removeAttribute(name);
+  }
+  for (const name of HANDLERS) {
+    if (before[name] !== after[name]) before[name] = after[name];
+  }
+  morphChildren(before, [...after.childNodes]);
+}
+
+/** Give an element these children, in place of those that it has. */
+export function morphChildren(parent, children) {
+  const keyed = new Map();
+  for (const child of parent.childNodes) {
+    if (child.dataset?.key) keyed.set(child.dataset.key, child);
+  }
+  let place = parent.firstChild;
+  for (const child of children) {
+    const known = child.dataset?.key ? keyed.get(child.dataset.key) : undefined;
+    if (known && known !== place && sameKind(known, child)) {
+      parent.insertBefore(known, place);
+      morph(known, child);
+    } else if (place && sameKind(place, child)) {
+      const following = place.nextSibling;
+      morph(place, child);
+      place = following;
+    } else {
+      parent.insertBefore(child, place);
+    }
+  }
+  while (place) {
+    const following = place.nextSibling;
+    place.remove();
+    place = following;
+  }
+}
+
+/** Return a table. Columns are {name, value(row), number, sort}; rows have keys. */
+export function table({ caption, columns, rows, key, empty, sorted, onsort, rowClass }) {
+  const heads = columns.map((column) => {
+    const direction = sorted && sorted.name === column.name ? (sorted.down ? "descending" : "ascending") : null;
+    const label = onsort && column.sort
+      ? h("button", { type: "button", class: "sort", onclick: () => onsort(column.name) }, column.name,
+        h("span", { "aria-hidden": "true" }, direction === null ? "" : direction === "descending" ? " ▾" : " ▴"))
+      : column.name;
+    return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": direction, title: column.title },
+      label);
+  });
+  const body = rows.map((row, index) =>
+    h("tr", { key: key ? key(row) : String(index), class: rowClass ? rowClass(row) : null },
+      columns.map((column, position) =>
+        h(position === 0 ? "th" : "td", { scope: position === 0 ? "row" : null, class: column.number ? "number" : null },
+          column.value(row)))));
+  const nothing = h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, empty || "nothing"));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)),
+      h("tbody", {}, body.length ? body : nothing)));
+}
+
+/** Return a list of names and values. */
+export function facts(pairs) {
+  return h("dl", { class: "facts" }, pairs.filter((pair) => pair).map(([name, ...value]) =>
+    h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+/** Return a name that a user gave, apart from the direction of the text around it. */
+export function named(name, properties = {}) {
+  return h("bdi", { class: "name", title: name, ...properties }, name);
+}
+
+const STATES = {
+  RUNNING: "▶", FINISHED: "✓", FAILED: "✕", FAILING: "✕", RESTARTING: "↻", CANCELED: "■", CANCELLING: "■",
+  CANCELING: "■", CREATED: "○", SCHEDULED: "○", DEPLOYING: "◔", INITIALIZING: "◑", COMPLETED: "✓", IN_PROGRESS: "◔",
+  SUSPENDED: "‖", RECONCILING: "↻",
+};
+
+/** Return a state with its sign and its colour. */
+export function badge(state, text) {
+  const kind = String(state).toLowerCase().replaceAll("_", "-");
+  return h("span", { class: `badge state-${kind}` },
+    h("span", { "aria-hidden": "true" }, `${STATES[state] || "?"} `), text || state);
+}
+
+/** Return a bar of the parts of the time: at work, waiting for room, idle. */
+export function loadBar(busy, pressed) {
+  const work = Math.min(Math.max((busy || 0) / 10, 0), 100);
+  const wait = Math.min(Math.max((pressed || 0) / 10, 0), 100 - work);
+  return s("svg", { class: "load", width: 64, height: 8, viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+    s("rect", { class: "load-idle", width: 100, height: 10 }),
+    s("rect", { class: "load-busy", width: work, height: 10 }),
+    s("rect", { class: "load-pressed", x: work, width: wait, height: 10 }));
+}
+
+/** Return a line of figures; the last is the newest. */
+export function sparkline(values, label) {
+  const width = 120, height = 26, known = values.filter((value) => value !== null && Number.isFinite(value));
+  const most = Math.max(...known, 0), least = Math.min(...known, 0), range = most - least || 1;
+  const step = width / Math.max(values.length - 1, 1);
+  let path = "", pen = "M";
+  values.forEach((value, index) => {
+    if (value === null || !Number.isFinite(value)) {
+      pen = "M";
+      return;
+    }
+    path += `${pen}${(index * step).toFixed(1)},${(height - 2 - ((value - least) / range) * (height - 4)).toFixed(1)}`;
+    pen = "L";
+  });
+  return s("svg", { class: "spark", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    s("path", { d: path || "M0,0" }));
+}

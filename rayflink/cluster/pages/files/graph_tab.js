@@ -1,0 +1,212 @@
+// The graph of a job with its figures, why it is slow, and what is beside it: one vertex with its subtasks.
+
+import { path } from "./api.js";
+import { badge, facts, h, loadBar, named, table } from "./dom.js";
+import { bytes, count, duration, moment, NONE, percent, rate, watermark } from "./format.js";
+import { drawGraph, graphWidth, remarks } from "./graph.js";
+import { flameGraph } from "./flame.js";
+
+const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
+const look = { zoom: null, sections: "subtasks", shown: "" };
+
+function reasons(findings, hash) {
+  return h("section", { key: "reasons", class: "reasons", "aria-labelledby": "reasons-title" },
+    h("h2", { id: "reasons-title" }, "Why is it slow? Why is there no output?"),
+    findings.length
+      ? h("ul", {}, findings.map((finding) => h("li", { class: `finding ${finding.severity}` },
+        h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[finding.severity] || "ℹ"),
+        h("span", { class: "unseen" }, `${finding.severity}: `),
+        h("strong", {}, finding.vertex ? h("a", { href: `${hash}/graph/${encodeURIComponent(finding.vertex)}` }, finding.title) : finding.title),
+        " ", h("span", {}, finding.detail))))
+      : h("p", { class: "small" }, "✓ nothing holds it up: no vertex is saturated, nothing waits, the watermark moves"));
+}
+
+function vertexColumns(figures, hash) {
+  return [
+    { name: "Vertex", value: (vertex) => h("a", { href: `${hash}/graph/${encodeURIComponent(vertex.id)}` }, named(vertex.name)) },
+    { name: "State", value: (vertex) => Object.entries(vertex.states).map(([state, number]) => [badge(state, `${number} ${state}`), " "]) },
+    { name: "×", value: (vertex) => count(vertex.parallelism), number: true, title: "subtasks" },
+    { name: "In/s", value: (vertex) => rate(vertex.records_in_per_second), number: true },
+    { name: "Out/s", value: (vertex) => rate(vertex.records_out_per_second), number: true },
+    { name: "In", value: (vertex) => count(vertex.records_in), number: true, title: "records" },
+    { name: "Out", value: (vertex) => count(vertex.records_out), number: true, title: "records" },
+    { name: "Busy", value: (vertex) => h("span", { class: "load-cell" }, loadBar(vertex.busy_ms_per_second, vertex.back_pressured_ms_per_second), ` ${percent(vertex.busy_ms_per_second)}`), title: "the busiest subtask" },
+    { name: "Back-pressure", value: (vertex) => percent(vertex.back_pressured_ms_per_second), number: true },
+    { name: "Lag", value: (vertex) => duration(vertex.watermark_lag_ms), number: true, title: "watermark behind the clock" },
+    { name: "Skew", value: (vertex) => vertex.skew ? `${vertex.skew.ratio.toFixed(2)}×` : NONE, number: true, title: "records of the busiest subtask, over the mean" },
+    { name: "Late", value: (vertex) => count(vertex.late_records), number: true },
+    { name: "Dropped", value: (vertex) => count(vertex.dropped_records), number: true },
+    { name: "Remarks", value: (vertex) => remarks(vertex, figures).map(([sign, word]) => h("span", { class: "remark" }, `${sign} ${word} `)) },
+  ];
+}
+
+function subtaskColumns(places) {
+  const place = (subtask) => places.get(subtask.subtask);
+  return [
+    { name: "Subtask", value: (subtask) => String(subtask.subtask), number: true },
+    { name: "State", value: (subtask) => badge(subtask.state) },
+    { name: "Attempt", value: (subtask) => String(subtask.attempt), number: true },
+    { name: "In/s", value: (subtask) => rate(subtask.records_in_per_second), number: true },
+    { name: "Out/s", value: (subtask) => rate(subtask.records_out_per_second), number: true },
+    { name: "In", value: (subtask) => count(subtask.records_in), number: true },
+    { name: "Out", value: (subtask) => count(subtask.records_out), number: true },
+    { name: "Bytes in", value: (subtask) => bytes(subtask.bytes_in), number: true },
+    { name: "Busy", value: (subtask) => h("span", { class: "load-cell" }, loadBar(subtask.busy_ms_per_second, subtask.back_pressured_ms_per_second), ` ${percent(subtask.busy_ms_per_second)}`) },
+    { name: "Back-pressure", value: (subtask) => percent(subtask.back_pressured_ms_per_second), number: true },
+    { name: "Watermark", value: (subtask) => watermark(subtask.watermark_ms) },
+    { name: "Began", value: (subtask) => moment(subtask.begin_ms) },
+    {
+      name: "Process", value: (subtask) => place(subtask)
+        ? h("a", { href: path`#/taskmanagers/${place(subtask).id}/log` }, place(subtask).text)
+        : subtask.host ? `${subtask.host}:${subtask.pid}` : NONE,
+    },
+    {
+      name: "Waits for", value: (subtask) => subtask.stalled
+        ? h("span", { class: "bad" }, `⏸ ${subtask.stalled.operator} for ${duration(subtask.stalled.ms)} ${subtask.stalled.at || ""}`)
+        : subtask.waits.map((wait) => `${wait.for} ${duration(wait.ms)}`).join(", "),
+    },
+  ];
+}
+
+function operatorParts(part) {
+  return part.operators.map((operator) => h("div", { key: operator.id },
+    h("h4", {}, named(operator.name)),
+    table({
+      caption: `Watermarks of ${operator.name}`, key: (subtask) => String(subtask.subtask), rows: operator.subtasks, columns: [
+        { name: "Subtask", value: (subtask) => String(subtask.subtask), number: true },
+        { name: "In", value: (subtask) => count(subtask.records_in), number: true },
+        { name: "Out", value: (subtask) => count(subtask.records_out), number: true },
+        { name: "Watermark in", value: (subtask) => watermark(subtask.input_watermark_ms) },
+        { name: "Watermark out", value: (subtask) => watermark(subtask.output_watermark_ms) },
+      ],
+    }),
+    operator.splits.length ? table({
+      caption: `Splits of ${operator.name}`, key: (split) => `${split.subtask} ${split.split}`, rows: operator.splits, columns: [
+        { name: "Split", value: (split) => named(split.split) }, { name: "Subtask", value: (split) => String(split.subtask), number: true },
+        { name: "Watermark", value: (split) => watermark(split.watermark_ms) }, { name: "Idle", value: (split) => split.is_idle ? "idle" : "no" },
+      ],
+    }) : null,
+    h("details", {}, h("summary", {}, `${operator.metrics.length} metrics`), table({
+      caption: `Metrics of ${operator.name}`, key: (metric) => metric.name, rows: operator.metrics, columns: [
+        { name: "Metric", value: (metric) => named(metric.name) },
+        { name: "Sum", value: (metric) => metric.sum === null ? text(metric.value) : figure(metric.sum), number: true },
+        { name: "Min", value: (metric) => figure(metric.min), number: true }, { name: "Max", value: (metric) => figure(metric.max), number: true },
+      ],
+    }))));
+}
+
+function figure(value) {
+  return value === null || value === undefined ? "" : Number.isInteger(value) ? count(value) : rate(value);
+}
+
+function text(value) {
+  return value === null || value === undefined ? NONE : typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function accumulatorRows(accumulators) {
+  return accumulators?.["user-accumulators"] || [];
+}
+
+function vertexPanel(vertex, figures, part, hash, redraw) {
+  const places = new Map((part.subtasks?.subtasks || []).map((subtask) => [subtask.subtask, {
+    id: subtask["taskmanager-id"], text: subtask.endpoint || subtask.host || subtask["taskmanager-id"],
+  }]).filter(([, place]) => place.id && place.id !== "(unassigned)"));
+  const own = accumulatorRows(part.accumulators);
+  const choose = (name) => () => {
+    look.sections = name;
+    redraw();
+  };
+  const sections = [["subtasks", `Subtasks (${vertex.parallelism})`], ["operators", "Operators, watermarks, metrics"], ["accumulators", `Accumulators (${own.length})`], ["flame", "Flame graph"]];
+  return h("section", { key: `panel-${vertex.id}`, class: "panel", "aria-labelledby": "panel-title" },
+    h("div", { class: "head" }, h("h3", { id: "panel-title" }, named(vertex.name)),
+      h("a", { class: "button", href: `${hash}/graph` }, "Close", h("span", { "aria-hidden": "true" }, " ✕"))),
+    facts([
+      ["Subtasks", `${vertex.parallelism} of at most ${vertex.max_parallelism ?? NONE}`], ["Slot group", vertex.slot_sharing_group || NONE],
+      ["Records", `${count(vertex.records_in)} in, ${count(vertex.records_out)} out`], ["Late", count(vertex.late_records)], ["Dropped", count(vertex.dropped_records)],
+      ["Skew", vertex.skew ? `subtask ${vertex.skew.subtask} has ${Math.round(vertex.skew.share * 100)} % (${vertex.skew.ratio.toFixed(2)}× the mean)` : NONE],
+      ["Watermark", watermark(vertex.watermark_ms)],
+    ]),
+    h("ul", { class: "lines" }, vertex.operators.map((operator) => h("li", {}, named(operator.name),
+      operator.uid ? h("span", { class: "small" }, ` uid ${operator.uid}`) : null,
+      operator.line ? h("code", { class: "line" }, operator.line) : null))),
+    h("div", { class: "switches", role: "group", "aria-label": "Parts of the vertex" }, sections.map(([name, label]) => h("button", {
+      type: "button", "aria-pressed": String(look.sections === name), onclick: choose(name),
+    }, label))),
+    look.sections === "subtasks" ? table({
+      caption: `Subtasks of ${vertex.name}`, key: (subtask) => String(subtask.subtask), rows: vertex.subtasks, columns: subtaskColumns(places),
+      rowClass: (subtask) => vertex.skew && vertex.skew.ratio >= 1.5 && vertex.skew.subtask === subtask.subtask ? "hot" : null,
+    }) : null,
+    look.sections === "operators" ? operatorParts(part.vertex || { operators: [] }) : null,
+    look.sections === "accumulators" ? table({
+      caption: "Accumulators", key: (row) => row.name, rows: own, empty: "no subtask has given a value yet",
+      columns: [{ name: "Name", value: (row) => named(row.name) }, { name: "Type", value: (row) => row.type }, { name: "Value", value: (row) => row.value }],
+    }) : null,
+    look.sections === "flame" ? flameGraph(part.flame, redraw) : null);
+}
+
+const ZOOMS = [0.5, 0.65, 0.8, 1, 1.25, 1.6];
+
+function zoomButtons(zoom, redraw) {
+  const set = (value) => () => {
+    look.zoom = value;
+    redraw();
+  };
+  const nearest = ZOOMS.reduce((best, step, index) => (Math.abs(step - zoom) < Math.abs(ZOOMS[best] - zoom) ? index : best), 0);
+  return h("div", { class: "zoom", role: "group", "aria-label": "Size of the graph" },
+    h("button", { type: "button", "aria-label": "Smaller", onclick: set(ZOOMS[Math.max(nearest - 1, 0)]) }, "−"),
+    h("button", { type: "button", onclick: set(null) }, "Fit"),
+    h("button", { type: "button", "aria-label": "Larger", onclick: set(ZOOMS[Math.min(nearest + 1, ZOOMS.length - 1)]) }, "+"));
+}
+
+function legend() {
+  return h("ul", { class: "legend small" },
+    h("li", {}, h("span", { class: "swatch busy" }), "busy"), h("li", {}, h("span", { class: "swatch pressed" }), "‖ waits for room (back-pressure)"),
+    h("li", {}, h("span", { class: "swatch idle" }), "idle"), h("li", {}, "▲ bottleneck"), h("li", {}, "◢ skew of keys"), h("li", {}, "◷ late records"),
+    h("li", {}, "line: thicker is more records, dashed is held up"));
+}
+
+export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
+  return {
+    load: async ({ read, readIfAny }) => {
+      const [found, vertex, subtasks, accumulators, flame] = await Promise.all([
+        read(`${base}findings`),
+        rest && look.sections === "operators" ? readIfAny(base + path`live/vertices/${rest}`) : null,
+        rest && look.sections === "subtasks" ? readIfAny(flink + path`vertices/${rest}`) : null,
+        rest ? readIfAny(flink + path`vertices/${rest}/accumulators`) : null,
+        rest && look.sections === "flame" ? readIfAny(flink + path`vertices/${rest}/flamegraph?type=FULL`) : null,
+      ]);
+      return { ...found, vertex, subtasks, accumulators, flame };
+    },
+    render: (figures, part) => {
+      const vertex = figures.vertices.find((candidate) => candidate.id === rest);
+      if (look.shown !== rest) {
+        look.shown = rest;
+        if (vertex) {
+          announce(`subtasks of ${vertex.name} are shown below the graph`);
+          requestAnimationFrame(() => document.getElementById("panel-title")?.scrollIntoView({ block: "nearest" }));
+        }
+      }
+      const room = document.getElementById("main").clientWidth - 60;
+      const zoom = look.zoom || Math.min(1, Math.max(room / graphWidth(figures), 0.62));
+      const toggle = (vertexId) => go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
+      return [
+        reasons(part.findings, hash),
+        h("div", { key: "drawing", class: "drawing" },
+          zoomButtons(zoom, redraw),
+          h("div", { class: "scroll graph-scroll", tabindex: "0", role: "region", "aria-label": "Job graph" },
+            drawGraph(figures, { selected: rest, onselect: toggle, zoom })),
+          legend()),
+        vertex ? vertexPanel(vertex, figures, part, hash, () => { redraw(); }) : null,
+        table({
+          caption: "Vertices of the job", columns: vertexColumns(figures, hash), rows: figures.vertices, key: (row) => row.id,
+          rowClass: (row) => row.id === rest ? "chosen" : null,
+        }),
+        figures.autoscaler ? autoscalerPart(figures.autoscaler) : null,
+      ];
+    },
+  };
+}
+
+function autoscalerPart(autoscaler) {
+  return h("details", { key: "autoscaler" }, h("summary", {}, "Autoscaler"), h("pre", {}, JSON.stringify(autoscaler, null, 2)));
+}

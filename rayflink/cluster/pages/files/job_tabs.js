@@ -1,0 +1,71 @@
+// Exceptions and configuration of a job.
+
+import { path, readIfAny } from "./api.js";
+import { facts, h, named, table } from "./dom.js";
+import { count, moment, NONE, plural } from "./format.js";
+
+function failurePart(failure, index) {
+  return h("article", { key: `failure ${failure.last_ms} ${index}`, class: "failure" },
+    h("h3", {}, h("span", { class: "bad", "aria-hidden": "true" }, "✕ "), failure.error),
+    facts([
+      ["Last", moment(failure.last_ms)], failure.times > 1 ? ["Times", `${count(failure.times)}, first ${moment(failure.first_ms)}`] : null,
+      failure.operator ? ["Operator", named(failure.operator)] : null, 
+      ["Task", named(failure.task || NONE)],
+    ]),
+    failure.raised_at ? h("p", { class: "user-line" }, h("span", { class: "small" }, "Raised at "), h("code", { class: "line" }, failure.raised_at),
+      failure.code ? h("pre", { class: "code" }, failure.code) : null) : null,
+    failure.record ? h("p", { class: "user-line" }, h("span", { class: "small" }, "On record "), h("code", { class: "line" }, failure.record)) : null,
+    failure.line ? h("p", { class: "user-line" }, h("span", { class: "small" }, "Operator made at "), h("code", { class: "line" }, failure.line)) : null,
+    h("details", {}, h("summary", {}, "All of it"), h("pre", {}, failure.traceback ? `${failure.text}\n\n${failure.traceback}` : failure.text)));
+}
+
+function entryPart(entry, index) {
+  return h("article", { key: `entry ${entry.timestamp} ${index}`, class: "failure" },
+    h("p", {}, h("strong", {}, moment(entry.timestamp)), " ", named(entry.taskName || "the job"), entry.endpoint ? ` on ${entry.endpoint}` : "",
+      entry.taskManagerId ? [" ", h("a", { href: path`#/taskmanagers/${entry.taskManagerId}/log` }, "its process")] : null),
+    h("details", {}, h("summary", {}, entry.exceptionName || "exception"), h("pre", {}, entry.stacktrace || "")),
+    (entry.concurrentExceptions || []).map((other, number) => h("details", { key: `concurrent ${number}` },
+      h("summary", {}, "at the same time: ", named(other.taskName || other.exceptionName || "")), h("pre", {}, other.stacktrace || ""))));
+}
+
+export function exceptionsTab({ flink }) {
+  return {
+    load: async () => ({ exceptions: await readIfAny(`${flink}exceptions?maxExceptions=20`) }),
+    render: (figures, { exceptions }) => {
+      const history = exceptions?.exceptionHistory;
+      const times = figures.failures.reduce((sum, failure) => sum + failure.times, 0);
+      return [
+        h("p", { key: "sum" }, times ? `${plural(times, "failure")} of ${plural(figures.failures.length, "kind")}, the newest first.` : "✓ nothing has failed"),
+        figures.failures.map(failurePart),
+        history?.entries?.length ? h("details", { key: "history" },
+          h("summary", {}, `One by one, with their processes (${count(history.entries.length)}${history.truncated ? ", older ones are left out" : ""})`),
+          history.entries.map(entryPart)) : null,
+      ];
+    },
+  };
+}
+
+let wanted = "";
+
+export function configurationTab({ flink, redraw }) {
+  return {
+    load: async () => ({ config: await readIfAny(`${flink}config`), plan: await readIfAny(`${flink}plan`) }),
+    render: (figures, { config, plan }) => {
+      const execution = config?.["execution-config"] || {}, options = { ...(execution["user-config"] || {}) };
+      const rows = Object.entries(options).filter(([key, value]) => `${key} ${value}`.toLowerCase().includes(wanted.toLowerCase())).sort();
+      return [
+        facts([
+          ["Restarts", execution["restart-strategy"] || NONE], ["Parallelism", count(execution["job-parallelism"] ?? figures.parallelism)],
+          ["Objects reused", String(execution["object-reuse-mode"] ?? NONE)], ["Mode", (figures.mode || NONE).toLowerCase()],
+        ]),
+        h("label", { key: "find", class: "find" }, h("span", { class: "unseen" }, "Find options"),
+          h("input", { id: "find", type: "search", placeholder: "Find options  ( / )", oninput: (event) => { wanted = event.target.value; redraw(); } })),
+        table({
+          caption: "Options of the job", rows, key: ([key]) => key, empty: "no option was set",
+          columns: [{ name: "Option", value: ([key]) => h("code", {}, key) }, { name: "Value", value: ([, value]) => h("code", {}, String(value)) }],
+        }),
+        plan ? h("details", { key: "plan" }, h("summary", {}, "Plan as JSON"), h("pre", {}, JSON.stringify(plan.plan ?? plan, null, 2))) : null,
+      ];
+    },
+  };
+}

@@ -1,0 +1,133 @@
+"""The requests of the dashboard for which Flink has no path: live figures, reasons, phases of checkpoints, state."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rayflink.common.errors import RayflinkError
+from rayflink.serving.json_requests import Answer, JsonRequest, Refusal, Role, Route
+
+from ..jobs.checkpoint_phases import describe_phases
+from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
+from ..jobs.findings import findings
+from ..jobs.job_figures import job_figures, job_row, operator_figures
+from ..jobs.state_sizes import stored_state
+
+__all__ = ["LiveEndpoints"]
+
+MOST_REMEMBERED = 512
+"""Checkpoints that have ended, and manifests, whose figures are remembered."""
+_ID = re.compile("[0-9a-fA-F]{32}")
+
+
+class LiveEndpoints:
+    """Answers what the dashboard and `rayflink top` ask beside Flink's requests.
+
+    Args:
+        jobs: of the cluster.
+        storage_options: of the storages in which checkpoints lie.
+        now_ms: the time, epoch milliseconds.
+    """
+
+    def __init__(
+        self,
+        jobs: ClusterJobs,
+        storage_options: Mapping[str, str] | None = None,
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
+        self._jobs, self._storage_options, self._now_ms = jobs, dict(storage_options or {}), now_ms
+        self._lock = threading.Lock()
+        self._remembered: OrderedDict[tuple[str, object], Document] = OrderedDict()
+
+    def routes(self) -> list[Route]:
+        """Return the functions of all requests."""
+        job = "/rayflink/jobs/{job}"
+        return [
+            Route("GET", "/rayflink/live", self._overview, Role.READ),
+            Route("GET", f"{job}/live", self._job, Role.READ),
+            Route("GET", f"{job}/live/vertices/{{vertex}}", self._vertex, Role.READ),
+            Route("GET", f"{job}/findings", self._findings, Role.READ),
+            Route("GET", f"{job}/phases", self._phases, Role.READ),
+            Route("GET", f"{job}/state", self._state, Role.READ),
+        ]
+
+    def _overview(self, request: JsonRequest) -> Answer:
+        now_ms = self._now_ms()
+        return {"now_ms": now_ms, "jobs": [job_row(status, now_ms) for status in self._jobs.statuses()]}
+
+    def _job(self, request: JsonRequest) -> Answer:
+        view = self._view(request)
+        return job_figures(view.status(), view.description(), self._now_ms())
+
+    def _vertex(self, request: JsonRequest) -> Answer:
+        vertex_id = request.parameters["vertex"]
+        for vertex in self._view(request).status()["vertices"]:
+            if vertex["id"] == vertex_id:
+                return {"id": vertex_id, "name": vertex["name"], "operators": operator_figures(vertex)}
+        raise Refusal(404, f"the job has no vertex {vertex_id!r:.80}; its plan names those that it has")
+
+    def _findings(self, request: JsonRequest) -> Answer:
+        view = self._view(request)
+        reasons = findings(view.status(), view.description(), self._now_ms())
+        return {"findings": [finding.describe() for finding in reasons]}
+
+    def _phases(self, request: JsonRequest) -> Answer:
+        view, job_id = self._view(request), request.parameters["job"]
+        overview = view.checkpoints() or {}
+        entries: list[Document] = []
+        for summary in overview.get("history", ()):
+            phases = self._phases_of(job_id, view, summary)
+            entries.append({**summary, "vertices": phases.get("vertices", [])})
+        return {**overview, "history": entries}
+
+    def _phases_of(self, job_id: str, view: JobView, summary: Document) -> Document:
+        """Return the phases of a checkpoint; of one that has ended they are asked for once."""
+
+        def read() -> Document:
+            details = view.checkpoints(summary["id"])
+            return {"vertices": []} if details is None else {"vertices": describe_phases(details)}
+
+        if summary["status"] == "IN_PROGRESS":
+            return read()
+        return self._once((job_id, summary["id"]), read)
+
+    def _state(self, request: JsonRequest) -> Answer:
+        overview = self._view(request).checkpoints() or {}
+        latest = overview.get("latest") or {}
+        stored = [latest[kind] for kind in ("completed", "savepoint") if latest.get(kind)]
+        newest: Mapping[str, Any] = max(stored, key=lambda entry: int(entry["id"]), default={})
+        path = newest.get("external_path")
+        if not newest:
+            return {"reason": "no checkpoint has been completed yet", "operators": []}
+        if not path:
+            return {"reason": "the newest checkpoint is in memory; set execution.checkpointing.dir", "operators": []}
+        try:
+            return dict(self._once(("state", path), lambda: stored_state(path, self._storage_options)))
+        except (RayflinkError, OSError) as error:  # it may be gone by now, or lie where this process may not read
+            return {"reason": f"the newest checkpoint cannot be read from here: {error}", "path": path, "operators": []}
+
+    def _once(self, key: tuple[str, object], read: Callable[[], Document]) -> Document:
+        with self._lock:
+            if key in self._remembered:
+                self._remembered.move_to_end(key)
+                return self._remembered[key]
+        document = read()
+        with self._lock:
+            self._remembered[key] = document
+            while len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+        return document
+
+    def _view(self, request: JsonRequest) -> JobView:
+        job_id = request.parameters["job"]
+        if _ID.fullmatch(job_id) is None:
+            raise Refusal(400, f"found the job id {job_id!r:.80}, wanted 32 hexadecimal digits")
+        try:
+            return self._jobs.view(job_id.lower())
+        except UnknownJob as error:
+            raise Refusal(404, str(error)) from error

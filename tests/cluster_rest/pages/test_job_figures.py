@@ -1,0 +1,126 @@
+"""Figures of a job for people, why it is slow, its checkpoints' phases and its state."""
+
+from __future__ import annotations
+
+import json
+
+from rayflink.cluster.jobs.checkpoint_phases import describe_phases
+from rayflink.cluster.jobs.findings import findings
+from rayflink.cluster.jobs.job_figures import job_figures, job_row, operator_figures
+from rayflink.cluster.jobs.state_sizes import MOST_RANGES, describe_state
+from rayflink.state.schema.state_summary import StateSummary
+from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
+from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
+from tests.cluster_rest.pages.job_statuses import IDS, NOW_MS, description, operator, status, subtask, vertex
+
+CHAIN = description(("source", "count"), ("count", "sink"))
+LATE = {"numLateRecordsDropped": 4, "numProcessingTimersDropped": 2, "latency": {"p99": 3}, "isIdle": True}
+
+
+def held_up() -> dict[str, object]:
+    """Return a job whose second vertex is the bottleneck: its first subtask has most of the keys."""
+    return status(
+        vertex("source", [subtask(0, 0, 100, 900, operators=[operator("in", NOW_MS - 90_000)])]),
+        vertex("count", [subtask(0, 90, 990, 0, operators=[operator("count", NOW_MS - 90_000, **LATE)]),
+                         subtask(1, 10, 120, 0)]),
+        vertex("sink", [subtask(0, 100, 30, 0)]),
+    )  # fmt: skip
+
+
+def test_edges_have_the_rate_of_their_consumer_or_of_their_producer() -> None:
+    figures = job_figures(held_up(), CHAIN, NOW_MS)
+    assert [(edge["from"], edge["records_per_second"]) for edge in figures["edges"]] == [
+        (IDS["source"], 100.0), (IDS["count"], 100.0),
+    ]  # fmt: skip
+    both = description(("source", "count"), ("source", "sink"), ("count", "sink"))
+    edges = job_figures(held_up(), both, NOW_MS)["edges"]
+    assert [edge["records_per_second"] for edge in edges] == [100.0, None, 100.0]
+
+
+def test_a_vertex_has_its_load_lag_skew_and_losses() -> None:
+    figures = job_figures(held_up(), CHAIN, NOW_MS)
+    count = figures["vertices"][1]
+    assert count["skew"] == {"subtask": 0, "share": 0.9, "ratio": 1.8}
+    assert (count["busy_ms_per_second"], count["mean_busy_ms_per_second"]) == (990, 555.0)
+    assert (count["late_records"], count["dropped_records"], count["watermark_lag_ms"]) == (4, 2, 90_000)
+    assert (figures["lag_ms"], figures["late_records"], figures["duration_ms"]) == (90_000, 4, 62_000)
+    json.dumps(figures, allow_nan=False)
+
+
+def test_the_bottleneck_is_the_vertex_for_which_others_wait() -> None:
+    reasons = {finding.title: finding for finding in findings(held_up(), CHAIN, NOW_MS)}
+    bottleneck = reasons["count is the bottleneck"]
+    assert bottleneck.vertex == IDS["count"] and bottleneck.severity == "warning"
+    assert "90% of the records" in bottleneck.detail and "more subtasks help little" in bottleneck.detail
+    assert "90 s behind the clock" in reasons["Results are late"].detail
+    assert {"count drops late records", "count drops records or timers"} <= reasons.keys()
+    assert "source is the bottleneck" not in reasons and "sink is the bottleneck" not in reasons
+
+
+def test_a_job_without_output_says_where_its_records_end() -> None:
+    silent = subtask(0, 5, 0, 0, numRecordsOut=0, operators=[operator("count", None)])
+    sink = vertex("sink", [subtask(0, 0, 0, 0)])
+    job = status(vertex("source", [subtask(0, 5, 0, 0)]), vertex("count", [silent]), sink)
+    [reason] = findings(job, CHAIN, NOW_MS)
+    assert reason.title == "count has given no record" and "has no watermark yet" in reason.detail
+    nothing = status(vertex("source", [subtask(0, 0, 0, 0)]), sink)
+    [reason] = findings(nothing, description(("source", "sink"), names=("source", "sink")), NOW_MS)
+    assert reason.title == "The sources have read nothing"
+
+
+def test_failures_of_one_kind_are_shown_once_with_the_users_line() -> None:
+    trace = 'Traceback:\n  File "job.py", line 7, in parse\n    return int(text)\nValueError: <no>\n'
+    entry = {"task": "count (1/2)", "exception": "count failed", "traceback": trace, "operator": "count",
+             "line": "job.py:20 in main", "record": "'x'"}  # fmt: skip
+    last = {**entry, "timestamp": 9, "exception": "count failed (it failed so 3 times)"}
+    job = status(exceptions=[{**entry, "timestamp": 3}, {**entry, "timestamp": 5}, last], state="FAILED",
+                 timestamps={"CREATED": 1, "FAILED": 9})  # fmt: skip
+    figures = job_figures(job, {}, NOW_MS)
+    [failure] = figures["failures"]
+    assert (failure["times"], failure["first_ms"], failure["last_ms"]) == (3, 3, 9)
+    assert (failure["error"], failure["raised_at"]) == ("ValueError: <no>", "job.py:7 in parse")
+    assert (figures["has_ended"], figures["end_ms"], figures["duration_ms"]) == (True, 9, 8)
+    assert "traceback" not in job_row(job, NOW_MS)["last_failure"]
+    assert findings(job, {}, NOW_MS)[0].detail == "count, job.py:7 in parse: ValueError: <no>"
+
+
+def test_operators_have_metrics_over_subtasks_and_their_splits() -> None:
+    split = {"split.a.b.watermark.currentWatermark": 5, "split.a.b.watermark.isIdle": False}
+    reports = [operator("in", 5, hits=hits, ratio=float("nan"), **split) for hits in (1, 2)]
+    parts = [subtask(number, 1, 0, 0, operators=[report]) for number, report in enumerate(reports)]
+    [figures] = operator_figures(vertex("source", parts))
+    assert figures["splits"][1] == {"subtask": 1, "split": "a.b", "watermark_ms": 5, "is_idle": False}
+    assert figures["metrics"] == [
+        {"name": "hits", "sum": 3, "min": 1, "max": 2},
+        {"name": "ratio", "sum": None, "min": None, "max": None, "value": "nan"},
+    ]
+
+
+def test_the_phases_of_a_checkpoint_are_those_of_its_last_subtask() -> None:
+    def acknowledged(index: int, took: int) -> dict[str, object]:
+        phases = {"checkpoint": {"sync": 1, "async": 2}, "alignment": {"duration": 3}, "start_delay": -1}
+        return {"index": index, "ack_timestamp": 1, "end_to_end_duration": took, **phases}
+
+    head = {"status": "IN_PROGRESS", "num_acknowledged_subtasks": 2, "num_subtasks": 3, "end_to_end_duration": 30,
+            "checkpointed_size": 5, "state_size": 6}  # fmt: skip
+    entry = {**head, "subtasks": [acknowledged(0, 30), acknowledged(2, 8)], "pending_subtasks": [1]}
+    [phases] = describe_phases({"tasks": {"v": entry}})
+    assert phases["pending"] == [1]
+    assert phases["slowest"] == {
+        "index": 0, "start_delay": 0, "alignment": 3, "sync": 1, "async": 2, "end_to_end_duration": 30,
+    }  # fmt: skip
+
+
+def test_state_has_its_bytes_by_operator_name_and_key_group() -> None:
+    database = DatabaseFiles(64, 128, {"1.sst": FileSlice("shared/a", 0, 500, 0)}, frozenset(), b"")
+    plain = StoredSnapshot({3: b"abc"}, {"user/offsets": ("union", (b"12",))})
+    snapshots = plain, StoredSnapshot(databases=(database,))
+    states = StateSummary("sums", "value", "int"), StateSummary("offsets", "union list", "tuple")
+    counting = OperatorManifest("1" * 32, "count", "count", 2, 128, snapshots, states=states)
+    flat = OperatorManifest("2" * 32, "", "many", 1, 4096, (StoredSnapshot(dict.fromkeys(range(4096), b"x")),))
+    document = describe_state(CheckpointManifest("checkpoint", 7, 1, "3" * 32, "job", 1, 2, False, (counting, flat)))
+    count, many = document["operators"]
+    assert [(state["name"], state["bytes"]) for state in count["states"]] == [("sums", 503), ("user/offsets", 2)]
+    assert count["key_groups"] == [{"first": 3, "end": 4, "bytes": 3}, {"first": 64, "end": 128, "bytes": 500}]
+    assert (count["subtasks"], count["bytes"], document["bytes"]) == ([5, 500], 505, 4601)
+    assert len(many["key_groups"]) == MOST_RANGES and sum(part["bytes"] for part in many["key_groups"]) == 4096
