@@ -21,10 +21,12 @@ from rayflink.serving.server_settings import ServerSettings
 from rayflink.state.storage.storage_schemes import open_storage
 
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from .pages.static_pages import StaticPages
 from .rest.absent_requests import AbsentRequests
 from .rest.cluster_operations import ClusterOperations
 from .rest.job_operations import JobOperations
 from .rest.job_rescaling import JobRescaling
+from .rest.live_endpoints import LiveEndpoints
 from .rest.operations import Operations
 from .rest.submission_endpoints import SubmissionEndpoints
 from .runners.local_runner import LocalRunner
@@ -108,6 +110,8 @@ class ClusterServer:
         dispatcher, operations = self.dispatcher, Operations()
         topics: list[Topic] = [
             SubmissionEndpoints(dispatcher),
+            LiveEndpoints(dispatcher, self._storage_options),
+            StaticPages(),
             JobOperations(dispatcher, operations),
             JobRescaling(dispatcher),
             ClusterOperations(operations, self.shut_down.set, self._storage_options),
