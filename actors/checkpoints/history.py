@@ -9,7 +9,7 @@ Source: apache/flink CheckpointStatsTracker, CheckpointingStatistics, Checkpoint
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -219,6 +219,8 @@ class CheckpointHistory:
     def __init__(self, length: int) -> None:
         self.not_triggered = ""
         """Reason why the last checkpoint that was due could not be triggered; "" when it could."""
+        self.on_end: Callable[[CheckpointRecord], None] = lambda record: None
+        """Is called with each checkpoint that has ended, completed or not."""
         self._records: deque[CheckpointRecord] = deque(maxlen=length)
         self._under_way: dict[int, CheckpointRecord] = {}
         self._latest: dict[str, CheckpointRecord] = {}
@@ -243,12 +245,14 @@ class CheckpointHistory:
         self._latest["savepoint" if record.is_savepoint else "completed"] = record
         for name, value in (record.sizes() | {"end_to_end_duration": record.duration_ms}).items():
             self._spread[name].update(value)
+        self.on_end(record)
 
     def failed(self, checkpoint_id: int, reason: str, now_ms: int) -> None:
         """Record that it was aborted."""
         record = self._ended(checkpoint_id, FAILED, now_ms)
         record.reason = reason
         self._latest["failed"] = record
+        self.on_end(record)
 
     def _ended(self, checkpoint_id: int, status: str, now_ms: int) -> CheckpointRecord:
         record = self._under_way.pop(checkpoint_id)
@@ -267,6 +271,11 @@ class CheckpointHistory:
     def restored_bytes(self) -> int:
         """Return the size of the state the job has started from; 0 where it started from nothing."""
         return self._restored.size_bytes if self._restored else 0
+
+    @property
+    def restored_from(self) -> RestoredRecord | None:
+        """Return the checkpoint the job has started from last; None where it started from nothing."""
+        return self._restored
 
     def restored(self, record: RestoredRecord) -> None:
         """Record that the job has started from a checkpoint."""

@@ -83,7 +83,7 @@ class JobMaster:
         self._scheduler, self._life, self._settings = scheduler, scheduler.life, JobSettings.of(graph.configuration)
         self.timestamps, self.exceptions = scheduler.life.timestamps, scheduler.life.exceptions
         self.attempts, self.sources, self.checkpoints = scheduler.attempts, scheduler.sources, scheduler.checkpoints
-        self.restarts, self.report = scheduler.restarts, scheduler.report
+        self.restarts, self.report, self.traces = scheduler.restarts, scheduler.report, scheduler.traces
 
     @property
     def graph(self) -> JobGraph:
@@ -127,6 +127,11 @@ class JobMaster:
         self._life.now_ms = now_ms
         if self.status.is_terminal:
             return []
+        commands = self._handle(event, now_ms)
+        self.traces.observe()
+        return commands
+
+    def _handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         match event:
             case SlotsGranted():
                 return self._scheduler.begin_whole("slots granted") if self.status is JobStatus.CREATED else []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 
 from rayflink.common.errors import assert_never, described
+from rayflink.common.metrics.trace_settings import TraceSettings
 from rayflink.graph.job_graph import JobGraph
 
 from ..checkpoints.coordinator import Decision
@@ -41,6 +42,7 @@ from .job_description import JobReport
 from .job_lifecycle import JobLifecycle
 from .job_rescale import JobRescale
 from .job_sources import JobSources
+from .job_traces import JobTraces
 from .slot_wait import SlotRequest
 
 _ENDS = {
@@ -84,6 +86,8 @@ class JobScheduler:
         self.restarts.count = start.past.restarts
         self.accumulators = JobAccumulators(self.restarts.are_possible)
         self._rescale = JobRescale()
+        settings = TraceSettings.of(graph.configuration)
+        self.traces = JobTraces(self.life, self.attempts, self.checkpoints, self.restarts, settings)
         self.report = JobReport(self.life, self.attempts, self.checkpoints, self.restarts, self.accumulators)
 
     # decisions of the checkpoints
@@ -177,6 +181,7 @@ class JobScheduler:
     def _take_over(self, rescaled: JobGraph) -> list[Command]:
         """Start the rescaled job after the old tasks have ended; request slots if it needs others."""
         before = required_slots(self.graph)
+        self.traces.rescaled(self.graph, rescaled)
         self._adopt(rescaled)
         if required_slots(rescaled) == before:
             return self.begin_whole("rescaled")
@@ -206,6 +211,7 @@ class JobScheduler:
             whole = whole or self.checkpoints.is_stopping  # others may have ended in mid-data
             if self.restarts.failed(None if whole else failed, failure, self.life.now_ms):
                 self.life.note(task, failure, failed)
+                self.traces.failed(task, failure, can_restart=True, is_global=self.restarts.is_whole)
                 return self._prepare_restart()
             if self.restarts.refusal:
                 failure = replace(failure, message=f"{failure.message} ({self.restarts.refusal})")
@@ -215,6 +221,8 @@ class JobScheduler:
         self, task: str, failure: TaskFailure, subtask: int = 0, failed: Execution | None = None
     ) -> list[Command]:
         """End the job by a failure, without a restart; the subtask is that of the failed task."""
+        if self.life.may_fail:  # what fails after that is a consequence
+            self.traces.failed(task, failure, can_restart=False, is_global=True)
         self.life.fail(task, subtask, failure, failed)
         cancels = self.attempts.cancel(self.life.now_ms) if self.life.status is JobStatus.FAILING else []
         return cancels + self.conclude_if_quiescent()

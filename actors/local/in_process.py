@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
+from rayflink.common.metrics.trace_reporter import trace_reporter
 from rayflink.common.options.store_options import storage_options
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import Clock
@@ -83,6 +84,7 @@ class InProcessCluster:
         beginning = recover_or_start(graph, new_id, open_at)
         self._files = beginning.files
         self.job = JobMaster(graph, new_id, cached_files or {}, start=beginning.start)
+        self._traces = trace_reporter(graph.configuration, self.job.report.metrics.group)
         self._executor = TaskExecutor(graph.configuration, clock, self, open_at, wake)
         self.answers: dict[str, Answer] = {}
         self._requests: set[str] = set()
@@ -192,6 +194,10 @@ class InProcessCluster:
         has_events = bool(self._events)
         while self._events:
             self._perform(self.job.handle(self._events.popleft(), self.clock.now_ms()))
+        if has_events and self._traces is not None:
+            self._traces.report(self.job.traces.take())
+            if self.result is not None:
+                self._traces.close()
         return has_events
 
     def _is_tick_due(self, now_ms: int) -> bool:
@@ -287,6 +293,8 @@ class InProcessCluster:
 
         No other call may follow.
         """
+        if self._traces is not None:
+            self._traces.close()
         self._executor.close(self.job.graph.id)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from rayflink.common.options import registry as options
 from rayflink.common.options.log_levels import LogLevels
-from rayflink.common.text_output.logs import show_logs
+from rayflink.common.options.option_values import LogFormat
+from rayflink.common.text_output.logs import show_logs, write_json
 from rayflink.connectors.collected import RowBlock
 from rayflink.graph.job_graph import JobGraph
 
@@ -60,7 +61,7 @@ def without_restarts(graph: JobGraph) -> JobGraph:
 
 
 def apply_log_levels(config: Mapping[str, Any]) -> None:
-    """Set the levels of loggers that the options of a job name.
+    """Set the levels of loggers and the form of their lines that the options of a job name.
 
     Raises:
         ConfigError: one is no level.
@@ -68,6 +69,9 @@ def apply_log_levels(config: Mapping[str, Any]) -> None:
     levels = LogLevels.of(config)
     if options.LOG_LEVEL.key in config or levels.loggers:
         levels.apply()
+        show_logs()
+    elif options.LOG_FORMAT.key in config:  # the levels stay those of `logging`
+        write_json(levels.format is LogFormat.JSON)
         show_logs()
 
 

@@ -100,7 +100,9 @@ class TaskDeployment:
     @property
     def identity(self) -> dict[str, object]:
         """Return the task's identity in the log."""
-        return {"job": self.job_id, "vertex": self.vertex_name, "subtask": self.subtask}
+        return {
+            "job": self.job_id, "vertex": self.vertex_name, "subtask": self.subtask, "attempt": self.attempt_number,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import ray
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import JobExecutionError, PlanError, described
+from rayflink.common.metrics.trace_reporter import TraceReporter, trace_reporter
 from rayflink.common.options.log_levels import LogLevels
 from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import bind, get_logger, keep_logs
@@ -119,6 +120,7 @@ class Coordinator:
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
         self._reported_recovery = 0
+        self._traces: TraceReporter | None = None
         self._ended = threading.Event()
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
@@ -150,6 +152,7 @@ class Coordinator:
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
+        self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
         idle, self._idle = self._idle, None
         self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back, idle)
         settings = JobSettings.of(graph.configuration)
@@ -338,6 +341,8 @@ class Coordinator:
         self._ended.set()
         self._rows.close()
         self._terminal.close()
+        if self._traces is not None:
+            self._traces.close()
         self._linger()
         if not self._succeeded.is_set():
             self.leave()
@@ -394,6 +399,7 @@ class Coordinator:
             return
         restarts = self._job.restarts.count
         commands = self._job.handle(event, self._clock.now_ms())
+        self._report_traces()
         if self._is_status_due(event, commands):
             self._update_status()
         self._perform(commands)
@@ -432,6 +438,7 @@ class Coordinator:
             self._events.put(CancelRequested("the loss of its driver"))
         if not self._slots.is_overdue(now):
             self._perform(self._job.handle(Tick(), self._clock.now_ms()))
+        self._report_traces()
         self._update_status()
 
     # the commands of the job master: a `CommandPerformer`
@@ -492,6 +499,10 @@ class Coordinator:
             self._slots.release()
         self._storage_work.end(STORAGE_ENDS_WITHIN_S)
         self._result = command.result
+
+    def _report_traces(self) -> None:
+        if self._traces is not None:
+            self._traces.report(self._job.traces.take())
 
     def _report_recovery(self) -> None:
         """Report how long the recovery took, once all restarted tasks run."""

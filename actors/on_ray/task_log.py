@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from rayflink.common.text_output.logs import identity
+from rayflink.common.text_output.logs import IdentityFilter, JsonFormatter, identity, is_json
+from rayflink.common.text_output.masked import masked
 from rayflink.common.text_output.safe_write import write_text
 from rayflink.state.private_folders import make_private
 
@@ -34,6 +35,8 @@ _LEVEL = {
     "err": re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) "),
 }
 """The beginning of a line that a logger wrote."""
+_JSON_LEVEL = re.compile(r'\{"time": "[^"]*", "level": "(DEBUG|INFO|WARNING|ERROR|CRITICAL)"')
+"""The beginning of such a line as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,17 @@ class LoggedPrinted(Printed):
         super().send(wait)
 
 
+class _TaskLogFormatter(logging.Formatter):
+    """Writes level, logger and message, as the log itself has the time and the task; or JSON, where that is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+        self._json = JsonFormatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._json.format(record) if is_json() else masked(super().format(record))
+
+
 class TaskLogHandler(logging.Handler):
     """Writes the records of loggers to the log of the process.
 
@@ -152,7 +166,8 @@ class TaskLogHandler(logging.Handler):
     def __init__(self, task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
         super().__init__()
         self.redirect(task_log, below)
-        self.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        self.setFormatter(_TaskLogFormatter())
+        self.addFilter(IdentityFilter())
 
     def redirect(self, task_log: TaskLog, below: int) -> None:
         """Write to another log from now on."""
@@ -258,11 +273,17 @@ def of_level(lines: Iterable[LogLine], least: str) -> list[LogLine]:
     chosen = []
     for line in lines:
         writer = (line.process, line.stream, line.vertex, line.subtask)
-        if match := _LEVEL[line.stream].match(line.text) if line.stream in _LEVEL else None:
+        if match := _level(line):
             levels[writer] = getattr(logging, match[1])
         if levels.get(writer, -1) >= wanted:
             chosen.append(line)
     return chosen
+
+
+def _level(line: LogLine) -> re.Match[str] | None:
+    """Return the match of the level at the beginning of a line; None where none begins there."""
+    beginning = _LEVEL.get(line.stream)
+    return None if beginning is None else beginning.match(line.text) or _JSON_LEVEL.match(line.text)
 
 
 __all__ = ["LogLine", "LoggedPrinted", "Piece", "TaskLog", "TaskLogHandler", "lines_of", "log_goes_to", "of_level",

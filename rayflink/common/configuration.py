@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from enum import Enum
@@ -16,6 +15,7 @@ from .errors import ConfigError, shorten
 from .options.configuration_file import options_of_file
 from .options.option_types import BOOLEAN, DOUBLE, LIST, LONG, STRING, MemorySize
 from .options.registry import by_key, known_keys, takes_any_suffix
+from .text_output.masked import shown_value as shown_value
 from .time import Duration
 from .user_code.call_sites import call_site
 
@@ -260,39 +260,12 @@ def reading(values: Mapping[str, Any]) -> Configuration:
     return config
 
 
-def shown_value(key: str, value: str) -> str:
-    """Return the value of an option as people may see it: masked where its key says that it is a secret.
-
-    The password within a URL is masked, too, and parameters of its query that are secrets.
-
-    Source: apache/flink GlobalConfiguration.isSensitive.
-
-    >>> shown_value("s3.secret-key", "abc"), shown_value("s3.region", "us-east-1")
-    ('******', 'us-east-1')
-    >>> shown_value("url", "http://me:abc@host:80")
-    'http://me:******@host:80'
-    >>> shown_value("url", "jdbc:postgresql://host/db?user=me&password=abc&ssl=true")
-    'jdbc:postgresql://host/db?user=me&password=******&ssl=true'
-    """
-    if any(word in key.lower() for word in _SECRETS):
-        return "******"
-    if "=" in value:
-        value = _SECRET_IN_QUERY.sub(r"\1******", value)
-    return _PASSWORD_IN_URL.sub(r"\1******@", value) if "@" in value else value
-
-
 def _line_of_program() -> str:
     """Return "file:line" of the program that is setting an option."""
     return call_site().partition(" in ")[0]
 
 
 _ABSENT = object()
-_SECRETS = (
-    "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token",
-    "basic-auth", "jaas.config", "http-headers", "passphrase", "key.pem", "oauthbearer.config", "kinit.cmd",
-)  # fmt: skip
-_PASSWORD_IN_URL = re.compile(r"(://[^/@:\s]*:)[^/@\s]*@")
-_SECRET_IN_QUERY = re.compile(r"(?i)([?&;][^=&;?\s]*(?:password|secret|token|passphrase)[^=&;\s]*=)[^&;\s]+")
 _NEAR = 0.75
 """Least similarity, in [0, 1], of two strings of which one may be meant for the other."""
 

@@ -81,6 +81,11 @@ def test_the_example_runs(repository: Path) -> None:
     assert found.attempted >= 8 and found.failed == 0
 
 
+def test_the_example_of_the_page_on_observability_runs(repository: Path) -> None:
+    page = doctest.testfile(str(repository / "docs" / "observability.md"), module_relative=False)
+    assert page.attempted >= 2 and page.failed == 0
+
+
 def test_every_metric_of_a_job_is_listed(repository: Path, described: dict[str, Any]) -> None:
     assert set(described["metrics"]) == listed(repository, "Metrics of a job")
 

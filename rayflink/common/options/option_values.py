@@ -7,6 +7,22 @@ from enum import Enum
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
+class LogFormat(Enum):
+    """The form of log lines: for people, or a JSON object each."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class SpanDetail(Enum):
+    """The detail of the trace of a checkpoint: one span, with figures of tasks, or with spans of tasks or subtasks."""
+
+    SPAN_PER_CHECKPOINT = "SPAN_PER_CHECKPOINT"
+    SPAN_PER_CHECKPOINT_WITH_TASKS = "SPAN_PER_CHECKPOINT_WITH_TASKS"
+    CHILDREN_SPANS_PER_TASK = "CHILDREN_SPANS_PER_TASK"
+    CHILDREN_SPANS_PER_SUBTASK = "CHILDREN_SPANS_PER_SUBTASK"
+
+
 class RuntimeMode(Enum):
     """The mode of a program: as a stream, as a batch, or as its sources allow."""
 

@@ -28,6 +28,25 @@ from .gateway_options import GATEWAY_REQUEST_SIZE as GATEWAY_REQUEST_SIZE
 from .gateway_options import GATEWAY_RESULT_ROWS as GATEWAY_RESULT_ROWS
 from .gateway_options import GATEWAY_SESSIONS as GATEWAY_SESSIONS
 from .gateway_options import GATEWAY_TOKEN as GATEWAY_TOKEN
+from .metric_options import LATENCY_HISTORY as LATENCY_HISTORY
+from .metric_options import LATENCY_INTERVAL as LATENCY_INTERVAL
+from .metric_options import LOG_FORMAT as LOG_FORMAT
+from .metric_options import LOG_LEVEL as LOG_LEVEL
+from .metric_options import LOGGER_LEVELS as LOGGER_LEVELS
+from .metric_options import METRICS
+from .metric_options import PROM_FACTORY as PROM_FACTORY
+from .metric_options import PROM_FILTER_LABELS as PROM_FILTER_LABELS
+from .metric_options import PROM_INTERVAL as PROM_INTERVAL
+from .metric_options import PROM_PORT as PROM_PORT
+from .metric_options import REPORTERS as REPORTERS
+from .metric_options import SCOPE_DELIMITER as SCOPE_DELIMITER
+from .metric_options import SCOPE_JM as SCOPE_JM
+from .metric_options import SCOPE_JM_JOB as SCOPE_JM_JOB
+from .metric_options import SCOPE_OPERATOR as SCOPE_OPERATOR
+from .metric_options import SCOPE_TASK as SCOPE_TASK
+from .metric_options import SCOPE_TM as SCOPE_TM
+from .metric_options import SCOPE_TM_JOB as SCOPE_TM_JOB
+from .metric_options import TERMINAL_PROGRESS as TERMINAL_PROGRESS
 from .option_declaring import FRACTION as _FRACTION
 from .option_declaring import LONGER_THAN_ZERO as _LONGER_THAN_ZERO
 from .option_declaring import NO_NEGATIVE_TIME as _NO_NEGATIVE_TIME
@@ -51,7 +70,6 @@ from .option_types import (
     MemorySize,
     enum_type,
 )
-from .option_values import LOG_LEVELS
 from .option_values import AggPhaseStrategy as AggPhaseStrategy
 from .option_values import AsyncRetry as AsyncRetry
 from .option_values import CatalogPlanCompilation as CatalogPlanCompilation
@@ -141,6 +159,17 @@ from .sql_options import TABLE_OPTIONS_HINT as TABLE_OPTIONS_HINT
 from .sql_options import TABLE_PARALLELISM as TABLE_PARALLELISM
 from .sql_options import TYPE_LENGTH_ENFORCER as TYPE_LENGTH_ENFORCER
 from .sql_options import UPSERT_MATERIALIZE as UPSERT_MATERIALIZE
+from .trace_options import OTEL_ENDPOINT as OTEL_ENDPOINT
+from .trace_options import OTEL_FACTORY as OTEL_FACTORY
+from .trace_options import OTEL_PROTOCOL as OTEL_PROTOCOL
+from .trace_options import OTEL_QUEUE as OTEL_QUEUE
+from .trace_options import OTEL_SERVICE_NAME as OTEL_SERVICE_NAME
+from .trace_options import OTEL_SERVICE_VERSION as OTEL_SERVICE_VERSION
+from .trace_options import OTEL_TIMEOUT as OTEL_TIMEOUT
+from .trace_options import OTEL_VARIABLES as OTEL_VARIABLES
+from .trace_options import SPAN_DETAIL as SPAN_DETAIL
+from .trace_options import TRACE_REPORTERS as TRACE_REPORTERS
+from .trace_options import TRACES
 
 _MAX_INT = 2**31 - 1
 
@@ -468,65 +497,6 @@ COMMITTER_RETRIES = _option(_K, "sink.committer.retries", INT, 10,
                             "Retries of a failed commit, with pauses of 0.1 to 10 seconds, before the task fails.",
                             test=_NOT_NEGATIVE)
 
-_M = "Metrics"
-LATENCY_INTERVAL = _option(_M, "metrics.latency.interval", DURATION, _ms(0),
-                           "Time between two latency markers of a source; 0 sends none. Each operator reports their "
-                           "age in milliseconds as `latency.source_id.<operator id>.latency`.", test=_NO_NEGATIVE_TIME)
-LATENCY_HISTORY = _option(_M, "metrics.latency.history-size", INT, 128,
-                          "Number of latencies in a histogram; at least 1.", test=_POSITIVE)
-
-
-def _scope(key: str, default: str, subject: str, variables: str, older: str = "") -> ConfigOption[str]:
-    """Register a scope format whose components in angle brackets must be of `variables`."""
-    known = {f"<{name}>" for name in variables.split()}
-
-    def accepts(form: str) -> bool:
-        named = {part for part in form.split(".") if part.startswith("<") and part.endswith(">")}
-        return bool(form) and named <= known and (form.split(".")[0] != "*" or "job" in variables)
-
-    help = f"Scope of the metrics of {subject}. Variables: {', '.join(f'`<{name}>`' for name in variables.split())}."
-    if "job" in variables:
-        help += " A leading `*` stands for the scope above."
-    wanted = f"components joined by dots, variables among {', '.join(sorted(known))}"
-    return _option(_M, key, STRING, default, help, *([(older,)] if older else []), test=(accepts, wanted))
-
-
-_OF_JOB, _OF_TASK = "job_id job_name", "task_id task_name task_attempt_id task_attempt_num subtask_index"
-SCOPE_JM = _scope("metrics.scope.jm", "<host>.jobmanager", "the coordinator's process", "host")
-SCOPE_JM_JOB = _scope("metrics.scope.jm-job", "<host>.jobmanager.<job_name>", "a job", f"host {_OF_JOB}",
-                      "metrics.scope.jm.job")
-SCOPE_TM = _scope("metrics.scope.tm", "<host>.taskmanager.<tm_id>", "a slot's process", "host tm_id")
-SCOPE_TM_JOB = _scope("metrics.scope.tm-job", "<host>.taskmanager.<tm_id>.<job_name>", "a job in a slot's process",
-                      f"host tm_id {_OF_JOB}", "metrics.scope.tm.job")
-SCOPE_TASK = _scope("metrics.scope.task", "<host>.taskmanager.<tm_id>.<job_name>.<task_name>.<subtask_index>",
-                    "a subtask", f"host tm_id {_OF_JOB} {_OF_TASK}")
-SCOPE_OPERATOR = _scope("metrics.scope.operator",
-                        "<host>.taskmanager.<tm_id>.<job_name>.<operator_name>.<subtask_index>",
-                        "a subtask's operator", f"host tm_id {_OF_JOB} {_OF_TASK} operator_id operator_name")
-SCOPE_DELIMITER = _option(_M, "metrics.scope.delimiter", STRING, ".",
-                          "Separator of the components of a metric's identifier.",
-                          test=(lambda value: len(value) == 1, "one character"))
-REPORTERS = _option(_M, "metrics.reporters", LIST, ["prom"],
-                    "Reporters of a job on Ray. The only one is `prom`: metrics with the names of Flink's "
-                    "PrometheusReporter, in lower case and prefixed by `ray_`, on the metrics port of each Ray node. "
-                    "It requires `rayflink[cluster]` on the node. An empty list turns it off.",
-                    test=(lambda value: set(value) <= {"prom"}, "`prom`, or an empty list"))
-PROM_INTERVAL = _option(_M, "metrics.reporter.prom.interval", DURATION, _ms(5_000),
-                        "Time between two reports of a task; Ray forwards them every 10 s.", test=_LONGER_THAN_ZERO)
-PROM_FILTER_LABELS = _option(_M, "metrics.reporter.prom.filterLabelValueCharacters", BOOLEAN, True,
-                             "Replace characters other than letters, digits, `:` and `_` in label values by `_`.")
-PROM_FACTORY = _option(_M, "metrics.reporter.prom.factory.class", STRING, None, "The Java class of the reporter.",
-                       unheeded="has one reporter of that name, and no Java class")
-PROM_PORT = _option(_M, "metrics.reporter.prom.port", STRING, None, "Port of Flink's reporter.",
-                    unheeded="reports on the metrics port of Ray: `ray start --metrics-export-port`")
-TERMINAL_PROGRESS = _option(_M, "rayflink.terminal.progress", BOOLEAN, True,
-                            "While a program waits for its job and standard error is a terminal, show a table of "
-                            "rates, watermark lag, and busy and back-pressured times there.")
-LOG_LEVEL = _option(_M, "rayflink.log.level", STRING, None,
-                    "Lowest level in the log of a job on Ray (INFO if not set), or of the root logger of a local job.",
-                    test=(lambda value: value.upper() in LOG_LEVELS, f"one of {', '.join(LOG_LEVELS)}"))
-LOGGER_LEVELS = _option(_M, "rayflink.log.loggers", MAP, None, "Lowest levels of single loggers: `my_job:DEBUG`.")
-
 _R = "Rayflink"
 BATCH_MAX_ROWS = _option(_R, "rayflink.batch.max-rows", INT, 1 << 20,
                          "Maximum number of records in a network buffer; at least 1. Buffers for a slow consumer "
@@ -567,7 +537,7 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
 KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
                          "Number of keys whose channel a sender caches; at least 0.", test=_NOT_NEGATIVE)
 
-for _last in (PYTHON, SQL, GATEWAY):  # in this order on the page of options
+for _last in (METRICS, TRACES, _R, PYTHON, SQL, GATEWAY):  # in this order on the page of options
     _sections[_last] = _sections.pop(_last)
 
 

@@ -1,16 +1,21 @@
-"""Log lines that carry the job, vertex and subtask which wrote them."""
+"""Log lines that carry the job, vertex, subtask and attempt which wrote them, as text or JSON, secrets masked."""
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime, timezone
 from typing import Any, TextIO
 
-__all__ = ["IdentityFilter", "LineFormatter", "bind", "bound", "get_logger", "identity", "keep_logs", "show_logs",
-           "spoken_by"]  # fmt: skip
+from .masked import masked, shown_value
+
+__all__ = ["IdentityFilter", "JsonFormatter", "LineFormatter", "bind", "bound", "get_logger", "identity", "is_json",
+           "keep_logs", "show_logs", "spoken_by", "write_json"]  # fmt: skip
 
 _ours = logging.getLogger("rayflink")
 if _ours.level == logging.NOTSET:  # lines about tasks do not stand between a program's rows, unless it asks for them
@@ -64,20 +69,87 @@ def get_logger(name: str) -> logging.LoggerAdapter[logging.Logger]:
 
 
 class LineFormatter(logging.Formatter):
-    """One line per record: time, level, message, then every extra as ``key=value``."""
+    """One line per record: time, level, message, then every extra as ``key=value``; secrets are masked."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-5s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line without a traceback; extras follow in the order they were given."""
-        extras = " ".join(
-            f"{key}={value}"
-            for key, value in vars(record).items()
-            if key not in _STANDARD and not key.startswith("_")  # those of libraries that mark every record of theirs
-        )
+        extras = " ".join(f"{key}={shown_value(key, str(value))}" for key, value in _extras(record).items())
         line = super().formatMessage(record)
         return f"{line} {extras}" if extras else line
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, with a traceback where there is one."""
+        return masked(super().format(record))
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record, in one line; secrets are masked.
+
+    `time` is in UTC with milliseconds, by ISO 8601; `exception` has the traceback. The extras of the call and the bound
+    identity follow `message`; a value that JSON does not have is a string.
+
+    >>> import logging
+    >>> record = logging.makeLogRecord({"name": "my_job", "levelname": "INFO", "msg": "no price", "created": 0.25})
+    >>> vars(record).update(job="ab", subtask=0)
+    >>> print(JsonFormatter().format(record))
+    {"time": "1970-01-01T00:00:00.250Z", "level": "INFO", "logger": "my_job", "message": "no price", \
+"job": "ab", "subtask": 0}
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the object."""
+        moment = datetime.fromtimestamp(record.created, timezone.utc)
+        line: dict[str, object] = {
+            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": masked(record.getMessage()),
+        }
+        for key, value in _extras(record).items():
+            if key not in line:
+                line[key] = _plain(key, value)
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = masked("".join(traceback.format_exception(*record.exc_info)).rstrip())
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def _extras(record: logging.LogRecord) -> dict[str, object]:
+    """Return what a record has of its own; what begins with "_" is of libraries that mark every record of theirs."""
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD and not key.startswith("_")}
+
+
+def _plain(key: str, value: object) -> object:
+    """Return a value as JSON has it, masked where its key names a secret."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    return masked(shown_value(key, str(value)))
+
+
+_text, _json = LineFormatter(), JsonFormatter()
+_is_json = False
+
+
+def write_json(on: bool) -> None:
+    """Choose the form of all lines that the handlers of rayflink write in this process from now on."""
+    global _is_json
+    _is_json = on
+
+
+def is_json() -> bool:
+    """Return whether lines are written as JSON."""
+    return _is_json
+
+
+class _ChosenFormatter(logging.Formatter):
+    """Writes lines in the form that was chosen for this process."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return (_json if _is_json else _text).format(record)
 
 
 class IdentityFilter(logging.Filter):
@@ -127,5 +199,5 @@ def show_logs() -> None:
 
 
 def _with_identity(handler: logging.Handler) -> None:
-    handler.setFormatter(LineFormatter())
+    handler.setFormatter(_ChosenFormatter())
     handler.addFilter(IdentityFilter())

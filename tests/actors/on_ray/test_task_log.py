@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 from rayflink.actors.on_ray import task_log
-from rayflink.actors.on_ray.task_log import LoggedPrinted, TaskLog, TaskLogHandler, lines_of, read_pieces
-from rayflink.common.text_output.logs import bound
+from rayflink.actors.on_ray.task_log import LoggedPrinted, TaskLog, TaskLogHandler, lines_of, of_level, read_pieces
+from rayflink.common.text_output.logs import bound, write_json
 
 
 class Reader:
@@ -130,3 +131,20 @@ def test_what_loggers_say_is_taken_up_to_what_comes_by_standard_error(tmp_path: 
     logger.info("deployed %d", 3)
     logger.warning("comes by standard error")
     assert Reader(tmp_path).read() == ["INFO rayflink.tests.task_log: deployed 3"]
+
+
+def test_a_job_that_logs_json_has_lines_of_json_with_their_levels_and_tasks(tmp_path: Path) -> None:
+    logger = logging.Logger("my_job")
+    log = TaskLog(tmp_path, "a", now_ms=lambda: 7)
+    logger.addHandler(TaskLogHandler(log))
+    write_json(True)
+    try:
+        with bound(job="j1", vertex="Map", subtask=3, attempt=0):
+            logger.info("begins")
+            logger.error("no\nprice, password=abc")
+    finally:
+        write_json(False)
+    [piece] = read_pieces(tmp_path, {})
+    [line] = of_level(lines_of(piece), "WARNING")
+    document = json.loads(line.text)
+    assert (document["message"], document["attempt"], line.subtask) == ("no\nprice, password=******", 0, 3)

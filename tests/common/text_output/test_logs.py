@@ -1,6 +1,7 @@
 """Each log line carries the identity bound in its thread."""
 
 import io
+import json
 import logging
 import subprocess
 import sys
@@ -11,12 +12,15 @@ import pytest
 from rayflink.common.functions.function_classes import MapFunction
 from rayflink.common.text_output.logs import (
     IdentityFilter,
+    JsonFormatter,
     LineFormatter,
     bind,
     bound,
     get_logger,
     identity,
+    keep_logs,
     spoken_by,
+    write_json,
 )
 from rayflink.datastream import StreamExecutionEnvironment
 
@@ -70,6 +74,50 @@ def test_a_traceback_follows_the_line(lines):
     assert "failed n=1\nTraceback" in text and text.endswith("KeyError: 'k'")
 
 
+def test_a_line_of_json_has_the_identity_the_extras_and_the_traceback(lines):
+    log = get_logger("rayflink.test_logs")
+    with bound(job="j1", vertex="Map\n-> Sink", subtask=2, attempt=1):
+        try:
+            raise KeyError("k")
+        except KeyError:
+            log.exception("failed\nfor %s", "good", extra={"rate": float("nan"), "path": {1}, "level": "shadow"})
+    text = JsonFormatter().format(lines[0])
+    line = json.loads(text)
+    assert "\n" not in text
+    assert list(line)[:4] == ["time", "level", "logger", "message"] and line["time"].endswith("Z")
+    assert (line["level"], line["message"]) == ("ERROR", "failed\nfor good"), "an extra hides no field of the line"
+    assert (line["job"], line["vertex"], line["subtask"], line["attempt"]) == ("j1", "Map\n-> Sink", 2, 1)
+    assert (line["rate"], line["path"]) == ("nan", "{1}")
+    assert line["exception"].startswith("Traceback") and line["exception"].endswith("KeyError: 'k'")
+
+
+@pytest.mark.parametrize("formatter", [LineFormatter(), JsonFormatter()])
+def test_secrets_are_in_no_line(lines, formatter):
+    log = get_logger("rayflink.test_logs")
+    try:
+        raise ValueError("postgres://me:abc1@db: password='abc2'")
+    except ValueError:
+        log.exception("Bearer abc3abc3abc3, s3.secret-key=abc4", extra={"token": "abc5", "url": "http://a:abc6@b"})
+    text = formatter.format(lines[0])
+    assert "abc" not in text and text.count("******") >= 6
+
+
+def test_the_form_of_a_process_is_that_of_all_its_handlers(tmp_path):
+    logger, out = logging.getLogger("rayflink"), io.StringIO()
+    before, level = list(logger.handlers), logger.level
+    keep_logs(out, warn=False)
+    try:
+        get_logger("rayflink.x").info("as text")
+        write_json(True)
+        get_logger("rayflink.x").info("as JSON")
+    finally:
+        write_json(False)
+        logger.handlers[:] = before
+        logger.setLevel(level)
+    first, second = out.getvalue().splitlines()
+    assert first.endswith("INFO  rayflink.x: as text") and json.loads(second)["message"] == "as JSON"
+
+
 def test_one_identity_in_place_of_another_until_the_block_ends():
     with bound(job="j1", vertex="v"):
         with spoken_by({"job": "j2"}):
@@ -100,7 +148,7 @@ def test_lines_of_a_users_logger_carry_job_vertex_and_subtask():
     finally:
         logger.removeHandler(handler)
     told = sorted(line.split("my_job: ")[1] for line in out.getvalue().splitlines())
-    who = [f"job={job} vertex=Tells subtask={subtask}" for subtask in (0, 1)]
+    who = [f"job={job} vertex=Tells subtask={subtask} attempt=0" for subtask in (0, 1)]
     assert told == [f"mapped 10 {who[0]}", f"mapped 20 {who[1]}", f"opened {who[0]}", f"opened {who[1]}"]
 
 
