@@ -18,6 +18,7 @@ from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import short
 from rayflink.common.user_code.stalled import stalled_tasks
 
+from .archived import archived_jobs, whole_status
 from .given_options import configuration_of
 from .render import job_table
 from .script import FAILED, OK, TERMINATED, USAGE
@@ -65,14 +66,17 @@ def joined_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def all_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the status of each job that runs, then of those that have ended, the latest first."""
-    running = _coordinated_jobs(chosen)
+    """Return the status of each job that runs, then of those that have ended, the latest first, then archived ones."""
+    running, configuration = _coordinated_jobs(chosen), configuration_of(chosen)
+    archived = archived_jobs(configuration)
     known = {job["jid"] for job in running}
-    ended = [job for job in launch.recorded_jobs(configuration_of(chosen)) if job["jid"] not in known]
+    ended = [job for job in launch.recorded_jobs(configuration) if job["jid"] not in known]
     for job in ended:
         if not JobStatus(job["state"]).is_terminal:
             job["state"] = LOST
-    order = [*running, *reversed(ended)]
+    ended = [job for job in ended if job["state"] != LOST or job["jid"] not in archived]
+    known |= {job["jid"] for job in ended}
+    order = [*running, *reversed(ended), *(job for job_id, job in archived.items() if job_id not in known)]
     return sorted(order, key=lambda job: JobStatus(job["state"]).is_terminal if job["state"] != LOST else True)
 
 
@@ -91,7 +95,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
         if ended and len({job["name"] for job in matches}) == 1 and matches[0]["name"] == wanted:
             matches = matches[:1]  # of the runs of one job the latest is meant
     if len(matches) == 1:
-        return matches[0]
+        return whole_status(configuration_of(chosen), matches[0])
     known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in matches or jobs)
     if matches:
         print(f"rayflink: {wanted!r} matches {len(matches)} jobs; give more of the id:{known}", file=sys.stderr)

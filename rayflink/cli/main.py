@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sql(commands)
     _add_gateway(commands)
     _add_cluster(commands)
+    _add_history_server(commands)
 
     config = commands.add_parser(
         "config", help="show options", description="Show options with type, default, meaning and value."
@@ -186,6 +187,23 @@ def _add_cluster(commands: Subcommands) -> None:
     ways.choices["run"].add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
     text = "cancel all jobs first"
     ways.choices["stop"].add_argument("--cancel-jobs", action="store_true", help=text)
+
+
+def _add_history_server(commands: Subcommands) -> None:
+    about = "Show jobs that have ended, from the archives in historyserver.archive.fs.dir."
+    history = commands.add_parser("history-server", help="serve the pages of jobs that have ended", description=about)
+    ways = history.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text in (
+        ("run", "run the history server until Ctrl-C"),
+        ("start", "start the history server in the background"),
+        ("stop", "stop the history server of the background"),
+        ("status", "show the history server of the background"),
+    ):
+        subparser = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        subparser.set_defaults(command=_command("history_server", name))
+        _add_options(subparser)
+        if name == "run":
+            subparser.add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
 
 
 def _add_jobs(commands: Subcommands) -> None:

@@ -11,16 +11,22 @@ from pathlib import Path
 from typing import Protocol
 
 from rayflink.common.configuration import Configuration
+from rayflink.common.job_status import JobStatus
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
+from rayflink.common.text_output.logs import get_logger
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.json_requests import Route
 from rayflink.serving.rest_settings import rest_settings
 from rayflink.serving.server_settings import ServerSettings
+from rayflink.state.storage.storage import StorageError
 from rayflink.state.storage.storage_schemes import open_storage
 
+from .archives.archive_store import ArchiveStore
+from .archives.archive_writer import ArchiveWriter
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from .jobs.cluster_job import UnknownJob
 from .pages.static_pages import StaticPages
 from .rest.absent_requests import AbsentRequests
 from .rest.cluster_operations import ClusterOperations
@@ -35,6 +41,7 @@ from .runners.runner import Runner
 
 __all__ = ["ClusterServer", "local_cluster", "registry_address", "server_settings"]
 
+log = get_logger(__name__)
 MOST_WAITING = 256
 """Requests that are worked on at a time: each client of a job has one that waits for news."""
 
@@ -65,9 +72,12 @@ class ClusterServer:
     def __init__(self, configuration: Configuration, runner: Runner, registry: str) -> None:
         get = configuration.get
         how = storage_options(configuration.to_dict())
+        archives = get(options.ARCHIVE_FOLDER)
+        self._archives = None if archives is None else ArchiveWriter(ArchiveStore(open_storage(archives, how)))
         settings = DispatcherSettings(
-            get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items())
-        )
+            get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
+            None if self._archives is None else self._archives.add,
+        )  # fmt: skip
         self._storage_options = how
         self.shut_down = threading.Event()
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
@@ -95,6 +105,7 @@ class ClusterServer:
         self._server.start()
         try:
             self.dispatcher.start(self._server.url)
+            self._begin_archives()
         except BaseException:
             self.stop()
             raise
@@ -103,8 +114,21 @@ class ClusterServer:
         """Stop; jobs on Ray go on, those of this process are brought back by the next cluster with this registry."""
         self._server.stop()
         self.dispatcher.close()
+        if self._archives is not None:
+            self._archives.close()
         for call in self.at_stop:
             call()
+
+    def _begin_archives(self) -> None:
+        """Write archives from now on, first those of jobs that ended when no dispatcher could write them."""
+        if self._archives is None:
+            return
+        self._archives.start()
+        ended = [str(status["jid"]) for status in self.dispatcher.statuses() if JobStatus(status["state"]).is_terminal]
+        try:
+            self._archives.add_missing(self.dispatcher.view(job_id) for job_id in ended)
+        except (StorageError, UnknownJob) as error:  # one may be forgotten meanwhile
+            log.warning("archives could not be listed: %s", error)
 
     def _routes(self) -> list[Route]:
         dispatcher, operations = self.dispatcher, Operations()

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.cluster.archives.archive_store import ArchiveFile, ArchiveStore
+from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs, ArchiveRetention
 from rayflink.cluster.archives.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
@@ -174,6 +175,7 @@ def test_ten_thousand_archives_take_little_memory(tmp_path):
     code = """
 import resource, sys
 from rayflink.cluster.archives.archive_store import ArchiveStore
+from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs
 from rayflink.state.clock import ManualClock
 from rayflink.state.storage.memory_storage import MemoryStorage
@@ -197,3 +199,52 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, len(jobs.stat
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     kilobytes, listed = map(int, done.stdout.split())
     assert listed == 10_000 and kilobytes < 60_000
+
+
+class Unreliable(MemoryStorage):
+    """A storage that can be away."""
+
+    is_away = True
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        if self.is_away:
+            raise StorageError("write", self.url, "no answer")
+        return super().put_if_absent(path, data)
+
+
+def test_a_storage_that_is_away_is_tried_again_with_longer_pauses():
+    storage, clock = Unreliable(), ManualClock()
+    writer = ArchiveWriter(ArchiveStore(storage), clock)
+    assert writer.work() is None
+    for number in range(3):
+        writer.add(EndedJob(number, number))
+    pauses = []
+    for _ in range(9):
+        pauses.append(writer.work())
+        assert writer.work() == pauses[-1]
+        clock.advance(int(pauses[-1] * 1000))
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60] and writer.failures == 9
+    storage.is_away = False
+    assert [writer.work() for _ in range(4)] == [0.0, 0.0, None, None]
+    assert (writer.written, writer.lost, len(ArchiveStore(storage).files())) == (3, 0, 3)
+
+
+def test_jobs_that_wait_for_an_archive_are_bounded_and_those_that_get_none_counted():
+    storage = Unreliable()
+    writer = ArchiveWriter(ArchiveStore(storage), ManualClock())
+    for number in range(MOST_PENDING + 5):
+        writer.add(EndedJob(number, number))
+    assert writer.lost == 5
+    storage.is_away = False
+    writer.start()
+    writer.close()
+    assert writer.written == MOST_PENDING
+
+
+def test_the_next_dispatcher_writes_archives_that_are_missing():
+    storage = MemoryStorage()
+    store = ArchiveStore(storage)
+    store.store(EndedJob(1, 100))
+    writer = ArchiveWriter(store, ManualClock())
+    writer.add_missing([EndedJob(1, 100), EndedJob(2, 200)])
+    assert writer.work() is None and [file.ended_ms for file in store.files()] == [200, 100]

@@ -176,7 +176,12 @@ def _document(raw: msgspec.Raw) -> dict[str, Any]:
 
 
 def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value, enc_hook=shorten))
+    return msgspec.Raw(msgspec.json.encode(value, enc_hook=_plain))
+
+
+def _plain(value: object) -> str:
+    """Return an id, which is a string of a class of its own, as a string, and the `repr` of what is no JSON."""
+    return str.__str__(value) if isinstance(value, str) else shorten(value)
 
 
 def _head(status: Document) -> dict[str, Any]:

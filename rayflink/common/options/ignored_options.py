@@ -17,6 +17,8 @@ _DONE_ANYWAY: dict[str, tuple[Any, ...]] = {
     options.CHAIN_DIFFERENT_MAX_PARALLELISM.key: (True,),
     options.CHECKPOINT_INCREMENTAL.key: (True, False),
     options.CHANGELOG_STATE_BACKEND.key: (False,),
+    options.HISTORY_CLEAN.key: (True,),
+    options.HISTORY_SSL.key: (True,),
     options.GENERIC_TYPES.key: (True,),
     options.FORCE_KRYO.key: (False,),
     options.FORCE_AVRO.key: (False,),

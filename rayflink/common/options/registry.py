@@ -28,6 +28,7 @@ from .gateway_options import GATEWAY_REQUEST_SIZE as GATEWAY_REQUEST_SIZE
 from .gateway_options import GATEWAY_RESULT_ROWS as GATEWAY_RESULT_ROWS
 from .gateway_options import GATEWAY_SESSIONS as GATEWAY_SESSIONS
 from .gateway_options import GATEWAY_TOKEN as GATEWAY_TOKEN
+from .history_options import *  # noqa: F403
 from .metric_options import LATENCY_HISTORY as LATENCY_HISTORY
 from .metric_options import LATENCY_INTERVAL as LATENCY_INTERVAL
 from .metric_options import LOG_FORMAT as LOG_FORMAT
