@@ -105,7 +105,7 @@ class CheckpointRecord:
 
     def details(self) -> dict[str, Any]:
         """Return the entry with one of each vertex."""
-        return self.summary() | {"tasks": {vertex: self._vertex(vertex) for vertex in self.awaited}}
+        return self.summary() | {"tasks": {str(vertex): self._vertex(vertex) for vertex in self.awaited}}
 
     def _vertex(self, vertex: str) -> dict[str, Any]:
         records = self.subtasks.get(vertex, {}).values()

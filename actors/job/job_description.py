@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME_TOTAL, BUSY_TIME_TOTAL, IDLE_TIME_TOTAL
-from rayflink.graph.job_graph import JobGraph, JobVertex
+from rayflink.graph.job_graph import JobGraph, JobVertex, ScheduleMode
 
 from ..messages.commands import JobResult
 from ..messages.executions import ExceptionEntry, Execution
@@ -22,7 +22,9 @@ from .recovery_times import last_recovery
 
 SUMMED = ("numRecordsIn", "numRecordsOut", "numBytesIn", "numBytesOut", "busyTimeMs", "backPressuredTimeMs")
 """Counters of subtasks that are summed for their vertex."""
-_OF_ENDED = frozenset((*SUMMED, BUSY_TIME_TOTAL, IDLE_TIME_TOTAL, BACK_PRESSURED_TIME_TOTAL, "host", "pid", "node"))
+_OF_ENDED = frozenset(
+    (*SUMMED, BUSY_TIME_TOTAL, IDLE_TIME_TOTAL, BACK_PRESSURED_TIME_TOTAL, "host", "pid", "begin", "node")
+)
 """Metrics of an attempt that are remembered when the next one has taken its place."""
 
 
@@ -106,10 +108,11 @@ def job_summary(
     exceptions: Iterable[ExceptionEntry],
     recovery: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a job's id, name, state, timestamps, vertices, last recovery, and failures, oldest first."""
+    """Return a job's id, name, mode, state, timestamps, vertices, last recovery, and failures, oldest first."""
     return {
         "jid": str(graph.id),
         "name": graph.name,
+        "mode": "STREAMING" if graph.schedule_mode is ScheduleMode.EAGER else "BATCH",
         "state": status.value,
         "timestamps": dict(timestamps),
         "vertices": vertex_summaries(graph.vertices, executions),
@@ -133,7 +136,7 @@ def _attempt(execution: Execution, metrics: Mapping[str, Any]) -> dict[str, Any]
     return {
         "subtask": execution.subtask,
         "attempt": execution.number,
-        "id": execution.attempt,
+        "id": str(execution.attempt),
         "state": execution.state.value,
         "timestamps": dict(execution.timestamps),
         "metrics": metrics,

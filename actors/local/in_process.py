@@ -44,6 +44,7 @@ from ..messages.commands import (
 )
 from ..messages.messages import TaskReport, ToCoordinator
 from ..task.allocators import reuse_large_blocks
+from ..task.process_inspection import process_place
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
 from .task_executor import TaskExecutor
@@ -222,7 +223,7 @@ class InProcessCluster:
     def post(self, event: ToCoordinator | Signal) -> None:
         """Hand the coordinator an event; a report says that the task runs in this process."""
         if isinstance(event, TaskReport):
-            event = replace(event, metrics={**event.metrics, "host": "localhost", "pid": os.getpid()})
+            event = replace(event, metrics={**event.metrics, **process_place()})
         self._events.append(event)
 
     # a performer for the job master

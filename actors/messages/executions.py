@@ -86,6 +86,7 @@ class FailurePlace:
         attempt: its number.
         host: of its process; "": not known.
         pid: of its process; 0: not known.
+        begin: of its process, as its metrics have it.
     """
 
     vertex: str
@@ -93,14 +94,16 @@ class FailurePlace:
     attempt: int
     host: str = ""
     pid: int = 0
+    begin: str = ""
 
     @classmethod
     def of(cls, failed: Execution | None) -> FailurePlace | None:
         """Return the place of an attempt; None for the coordinator."""
         if failed is None:
             return None
-        host, pid = str(failed.metrics.get("host", "")), int(failed.metrics.get("pid", 0))
-        return cls(failed.vertex.id, failed.subtask, failed.number, host, pid)
+        read = failed.metrics.get
+        host, pid, begin = str(read("host", "")), int(read("pid", 0)), str(read("begin", ""))
+        return cls(str(failed.vertex.id), failed.subtask, failed.number, host, pid, begin)
 
     def describe(self) -> dict[str, Any]:
         """Return the place as plain data."""

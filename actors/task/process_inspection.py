@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,11 +13,13 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rayflink.common.errors import RayflinkError
 
-__all__ = ["ProcessInspection", "ProfilerError", "process_begin", "stacks_of"]
+__all__ = ["ProcessInspection", "ProfilerError", "process_begin", "process_place", "stacks_of"]
 
 SAMPLES_PER_S = 100
 PROFILER = "py-spy"
@@ -106,6 +109,13 @@ def process_begin(pid: int) -> str:
         return "" if fields[0] == "Z" else fields[19]
     except (OSError, IndexError):
         return ""
+
+
+@cache
+def process_place() -> dict[str, Any]:
+    """Return what names this process in the metrics of its tasks, where one process runs whole jobs."""
+    pid = os.getpid()
+    return {"host": socket.gethostname(), "pid": pid, "begin": process_begin(pid)}
 
 
 def _memory_bytes(name: str) -> int:

@@ -34,6 +34,8 @@ from .rest.job_operations import JobOperations
 from .rest.job_rescaling import JobRescaling
 from .rest.live_endpoints import LiveEndpoints
 from .rest.operations import Operations
+from .rest.reading_endpoints import ReadingEndpoints
+from .rest.route_order import by_precision
 from .rest.submission_endpoints import SubmissionEndpoints
 from .runners.local_runner import LocalRunner
 from .runners.printed_lines import PrintedLines
@@ -50,7 +52,7 @@ class Topic(Protocol):
     """Requests about one thing."""
 
     def routes(self) -> list[Route]:
-        """Return the functions of the requests; of two that fit a path, the first answers."""
+        """Return the functions of the requests."""
 
 
 class ClusterServer:
@@ -78,7 +80,7 @@ class ClusterServer:
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
             None if self._archives is None else self._archives.add,
         )  # fmt: skip
-        self._storage_options = how
+        self._storage_options, self._refresh_ms = how, get(options.WEB_REFRESH_INTERVAL).to_millis()
         self.shut_down = threading.Event()
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
         self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
@@ -140,8 +142,9 @@ class ClusterServer:
             JobRescaling(dispatcher),
             ClusterOperations(operations, self.shut_down.set, self._storage_options),
             AbsentRequests(),
+            ReadingEndpoints(dispatcher, self._refresh_ms),
         ]
-        return [route for endpoints in topics for route in endpoints.routes()]
+        return by_precision(route for endpoints in topics for route in endpoints.routes())
 
 
 def local_cluster(configuration: Configuration, registry: str | None = None) -> ClusterServer:

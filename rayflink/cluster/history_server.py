@@ -17,6 +17,8 @@ from .archives.archive_folders import archive_folders, configured_archives
 from .archives.archived_jobs import ArchivedJobs
 from .pages.static_pages import StaticPages
 from .rest.live_endpoints import LiveEndpoints
+from .rest.reading_endpoints import ReadingEndpoints
+from .rest.route_order import by_precision
 
 __all__ = ["HistoryServer", "history_settings"]
 
@@ -76,7 +78,10 @@ class HistoryServer:
 
     def _routes(self) -> list[Route]:
         own = Route("GET", "/rayflink/history", self._describe, Role.READ)
-        return [own, *LiveEndpoints(self.jobs).routes(), *StaticPages().routes()]
+        reading = ReadingEndpoints(self.jobs, self._page_refresh_ms, is_history=True)
+        return by_precision(
+            [own, *reading.routes(), *LiveEndpoints(self.jobs).routes(), *StaticPages().routes()]
+        )
 
     def _describe(self, request: JsonRequest) -> Answer:
         return {"folders": self._folders, "refresh-interval": self._page_refresh_ms, **self.jobs.figures()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -134,7 +134,7 @@ class StreamAnswer:
     status: int = 200
 
 
-Answer: TypeAlias = "dict[str, Any] | list[Any] | msgspec.Struct | bytes | FileAnswer | StreamAnswer"
+Answer: TypeAlias = "Mapping[str, Any] | Sequence[Any] | msgspec.Struct | bytes | FileAnswer | StreamAnswer"
 """What a request is answered with: a value that is JSON, its bytes, a file, or pieces of one."""
 
 

@@ -21,7 +21,7 @@ from rayflink.datastream.window import TumblingEventTimeWindows
 from rayflink.state.clock import ManualClock
 from rayflink.testing import Pause, ScriptedSource, rec, wm
 
-OF_RAY = {"host", "pid", "node", "reportedMs", "numBytesInLocal", "numBytesInRemote"}
+OF_RAY = {"host", "pid", "begin", "node", "reportedMs", "numBytesInLocal", "numBytesInRemote"}
 NO_METRICS = {"operators", "scope", "delimiter"}
 
 

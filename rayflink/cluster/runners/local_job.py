@@ -32,7 +32,6 @@ from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
 
 from ..jobs.cluster_job import Document
-from .local_processes import own_place
 from .printed_lines import PrintedLines
 
 __all__ = ["LocalJob"]
@@ -228,7 +227,7 @@ class LocalJob:
         job = self._cluster.job
         described = job.report.describe()
         self._published_at = time.monotonic()
-        described["vertices"] = _located(self._rates.added(described["vertices"], self._published_at))
+        described["vertices"] = self._rates.added(described["vertices"], self._published_at)
         if self._fault is not None:
             described = {**described, "state": "FAILED", "fault": self._fault}
         self._status = described
@@ -251,21 +250,6 @@ class LocalJob:
             if self._ended.is_set():
                 return call()
             raise ControlPlaneTimeout("a question", f"job {self.job_id}", int(ANSWER_S * 1000)) from error
-
-
-def _located(vertices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the vertices with the process of each subtask: this one."""
-    place = own_place()
-    return [
-        {
-            **vertex,
-            "subtasks": [
-                {**subtask, "metrics": {**subtask["metrics"], **place}} if subtask["metrics"] else subtask
-                for subtask in vertex["subtasks"]
-            ],
-        }
-        for vertex in vertices
-    ]
 
 
 class _Suspended(Exception):

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
 from rayflink.actors.on_ray.process_files import ProcessFiles
-from rayflink.actors.task.process_inspection import ProcessInspection, process_begin
+from rayflink.actors.task.process_inspection import ProcessInspection, process_place
 
 from ..jobs.cluster_job import Document
 from ..jobs.cluster_process import TASK_MANAGER, ClusterProcess, LogFile, ThreadDump, UnknownProcess, process_of
 
-__all__ = ["LocalProcesses", "own_place"]
-
-
-@cache
-def own_place() -> Mapping[str, object]:
-    """Return what names this process in the metrics of a subtask."""
-    pid = os.getpid()
-    return {"host": socket.gethostname(), "pid": pid, "begin": process_begin(pid)}
+__all__ = ["LocalProcesses"]
 
 
 class LocalProcesses:
@@ -38,7 +29,7 @@ class LocalProcesses:
         self, folder: Path, statuses: Callable[[], Sequence[Document]], inspection: ProcessInspection
     ) -> None:
         self._folder, self._statuses, self._inspection = folder, statuses, inspection
-        self._id = process_of(own_place())
+        self._id = process_of(process_place())
 
     def list(self) -> Sequence[ClusterProcess]:
         """Return this process; each job has one slot."""
@@ -48,7 +39,7 @@ class LocalProcesses:
         now_ms = int(time.time() * 1000)
         return [
             ClusterProcess(
-                self._id, str(own_place()["host"]), os.getpid(), slots=slots, free_slots=slots - jobs,
+                self._id, str(process_place()["host"]), os.getpid(), slots=slots, free_slots=slots - jobs,
                 cpus=figures["cpus"], memory_bytes=memory, heard_ms=now_ms,
             )
         ]  # fmt: skip

@@ -12,7 +12,7 @@ from .option_types import DURATION, INT, MEMORY, STRING, MemorySize
 
 __all__ = [
     "CLUSTER_ID", "JOB_STORE_CAPACITY", "JOB_STORE_TIME", "REST_BIND_ADDRESS", "REST_CERTIFICATE",
-    "REST_CONNECTIONS", "REST_KEY", "REST_PORT", "REST_TOKEN", "REST_UPLOAD_SIZE",
+    "REST_CONNECTIONS", "REST_KEY", "REST_PORT", "REST_TOKEN", "REST_UPLOAD_SIZE", "WEB_REFRESH_INTERVAL",
 ]  # fmt: skip
 
 CLUSTER = "Session cluster"
@@ -34,6 +34,8 @@ REST_UPLOAD_SIZE = _option(CLUSTER, "rest.server.max-content-length", MEMORY, Me
                            test=_NOT_EMPTY)
 REST_CONNECTIONS = _option(CLUSTER, "rest.server.max-connections", INT, 512,
                            "Connections and requests at a time; the next one is refused.", test=_POSITIVE)
+WEB_REFRESH_INTERVAL = _option(CLUSTER, "web.refresh-interval", DURATION, _ms(3_000),
+                               "Time between two looks of pages at the cluster.", test=_LONGER_THAN_ZERO)
 CLUSTER_ID = _option(CLUSTER, "high-availability.cluster-id", STRING, "default",
                      "Folder of the cluster in high-availability.storageDir, which holds its registry of jobs.",
                      test=_NAME)
