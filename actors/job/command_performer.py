@@ -20,6 +20,7 @@ from ..messages.commands import (
     EndJob,
     KillTask,
     PublishCheckpoint,
+    RequestRescale,
     RequestSlots,
     SendToTask,
 )
@@ -64,6 +65,10 @@ class CommandPerformer(Protocol):
         """Run work that may block, beside the decisions; `EnumeratorAnswered` answers."""
         ...
 
+    def request_rescale(self, command: RequestRescale) -> None:
+        """Hand the job its own request for other parallelisms, when the slots for it are there."""
+        ...
+
     def answer(self, answer: Answer) -> None:
         """Give the answer to whoever made the request."""
         ...
@@ -99,6 +104,8 @@ def _perform(command: Command, performer: CommandPerformer) -> None:
             performer.discard_files(command)
         case CallForEnumerator():
             performer.call_for_enumerator(command)
+        case RequestRescale():
+            performer.request_rescale(command)
         case AnswerSavepoint() | AnswerCheckpoint() | AnswerRescale():
             performer.answer(command)
         case EndJob():

@@ -13,6 +13,8 @@ from ..messages.executions import ExceptionEntry, Execution
 from ..messages.job_history import JobHistory
 from ..messages.states import JobStatus
 from .attempts import Attempts
+from .autoscaling.autoscaler import Autoscaler
+from .autoscaling.autoscaler_metrics import measure
 from .failures.job_restarts import JobRestarts
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints
@@ -37,6 +39,7 @@ class JobReport:
         checkpoints: of the job.
         restarts: of its tasks.
         accumulators: of the tasks that have finished.
+        autoscaler: of the job.
     """
 
     def __init__(
@@ -46,19 +49,23 @@ class JobReport:
         checkpoints: JobCheckpoints,
         restarts: JobRestarts,
         accumulators: JobAccumulators,
+        autoscaler: Autoscaler,
     ) -> None:
         self._life, self._attempts, self._checkpoints = life, attempts, checkpoints
-        self._restarts, self._accumulators = restarts, accumulators
+        self._restarts, self._accumulators, self._autoscaler = restarts, accumulators, autoscaler
         graph = attempts.graph
         self.metrics = JobMetrics(graph.id, graph.name, graph.configuration)
         """The metrics of the job as a whole, as of `job_metrics`."""
         checkpoints.history.measure(self.metrics.group)
+        measure(autoscaler, [vertex.id for vertex in graph.vertices], self.metrics.group)
 
     def describe(self) -> dict[str, Any]:
         """Return the job's status, timestamps, vertices, exceptions and metrics as plain data."""
         life, graph = self._life, self._attempts.graph
         known = (graph, life.status, life.timestamps, self._attempts, life.exceptions)
-        return {**job_summary(*known, self.recovery()), **self.job_metrics()}
+        described = {**job_summary(*known, self.recovery()), **self.job_metrics()}
+        autoscaler = self._autoscaler.describe()
+        return described if autoscaler is None else {**described, "autoscaler": autoscaler}
 
     def recovery(self) -> dict[str, Any] | None:
         """Return how long the last restart took; see `last_recovery`."""
@@ -97,7 +104,8 @@ class JobReport:
     @property
     def past(self) -> JobHistory:
         """Return the history that the next coordinator of the job starts from."""
-        return JobHistory(self._restarts.count, self._attempts.highest, tuple(self._life.exceptions))
+        counts = self._restarts.count, self._attempts.highest
+        return JobHistory(*counts, tuple(self._life.exceptions), self._autoscaler.history.as_json())
 
 
 def job_summary(

@@ -15,6 +15,7 @@ from rayflink.graph.job_graph import JobGraph
 
 from ..exchange.frames import TaskAddress
 from ..messages.commands import (
+    AnswerRescale,
     CancelRequested,
     CheckpointNotPublished,
     CheckpointPublished,
@@ -24,6 +25,7 @@ from ..messages.commands import (
     DeploymentFailed,
     EnumeratorAnswered,
     JobResult,
+    RescaleRefused,
     RescaleRequested,
     SavepointRequested,
     Signal,
@@ -84,6 +86,7 @@ class JobMaster:
         self.timestamps, self.exceptions = scheduler.life.timestamps, scheduler.life.exceptions
         self.attempts, self.sources, self.checkpoints = scheduler.attempts, scheduler.sources, scheduler.checkpoints
         self.restarts, self.report, self.traces = scheduler.restarts, scheduler.report, scheduler.traces
+        self.autoscaler = scheduler.autoscaler
 
     @property
     def graph(self) -> JobGraph:
@@ -104,6 +107,11 @@ class JobMaster:
     def executions(self) -> dict[TaskAddress, Execution]:
         """Return the present attempts, by their ids."""
         return self.attempts.by_id
+
+    @property
+    def history_revision(self) -> tuple[int, int]:
+        """Return a value that changes with the history that outlives the coordinator."""
+        return self.restarts.count, self.autoscaler.history.revision
 
     @property
     def next_tick_ms(self) -> int | None:
@@ -127,11 +135,14 @@ class JobMaster:
         self._life.now_ms = now_ms
         if self.status.is_terminal:
             return []
-        commands = self._handle(event, now_ms)
+        commands = self._commands_for(event, now_ms)
+        for command in commands:
+            if isinstance(command, AnswerRescale):
+                self.autoscaler.answered(command)
         self.traces.observe()
         return commands
 
-    def _handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
+    def _commands_for(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         match event:
             case SlotsGranted():
                 return self._scheduler.begin_whole("slots granted") if self.status is JobStatus.CREATED else []
@@ -147,6 +158,9 @@ class JobMaster:
                 return self._enumerator_answered(event)
             case RescaleRequested():
                 return self._scheduler.rescale(event)
+            case RescaleRefused():
+                self.autoscaler.answered(event.answer)
+                return []
             case SavepointRequested() | CheckpointRequested():
                 return self._scheduler.apply(self.checkpoints.handle(event, now_ms))
             case CheckpointPublished() | CheckpointNotPublished():
@@ -188,7 +202,7 @@ class JobMaster:
             case WatermarkReported():
                 return self.sources.align(execution, event)
             case TaskReport():
-                execution.metrics = event.metrics
+                execution.metrics, execution.metrics_ms = event.metrics, self._life.now_ms
                 return []
             case CheckpointAcknowledged() | CheckpointDeclined() | LastCheckpointAwaited():
                 return self._scheduler.apply(self.checkpoints.handle(event, self._life.now_ms))
@@ -300,6 +314,7 @@ class JobMaster:
             commands += self._scheduler.apply(checkpoints.tick(now_ms))
             commands += self._scheduler.apply(checkpoints.final_if_due(now_ms))
             commands += self._scheduler.trigger_for_rescale()
+            commands += self._scheduler.autoscale()
             commands += self.sources.calls_due(now_ms)
             commands += self._scheduler.apply(checkpoints.announcement(now_ms))
         return commands

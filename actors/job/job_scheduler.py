@@ -24,6 +24,7 @@ from ..messages.commands import (
     EndJob,
     JobResult,
     PublishCheckpoint,
+    RequestRescale,
     RequestSlots,
     RescaleRequested,
     SendToTask,
@@ -35,6 +36,7 @@ from ..messages.settings import JobSettings
 from ..messages.states import ExecutionState, JobStatus
 from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
+from .autoscaling.autoscaler import Autoscaler
 from .failures.job_restarts import JobRestarts
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints, JobStart
@@ -88,7 +90,10 @@ class JobScheduler:
         self._rescale = JobRescale()
         settings = TraceSettings.of(graph.configuration)
         self.traces = JobTraces(self.life, self.attempts, self.checkpoints, self.restarts, settings)
-        self.report = JobReport(self.life, self.attempts, self.checkpoints, self.restarts, self.accumulators)
+        self.autoscaler = Autoscaler(graph.configuration, new_id, start.past.autoscaling)
+        self.report = JobReport(
+            self.life, self.attempts, self.checkpoints, self.restarts, self.accumulators, self.autoscaler
+        )
 
     # decisions of the checkpoints
 
@@ -171,6 +176,11 @@ class JobScheduler:
         """Begin to change parallelisms, or answer why they do not change."""
         answer = self._rescale.request(event, self.graph, self.life.status, self.checkpoints)
         return self.trigger_for_rescale() if answer is None else [answer]
+
+    def autoscale(self) -> list[Command]:
+        """Let the autoscaler look at the job; its request comes back like one of a client, when its slots are there."""
+        request = self.autoscaler.tick(self.graph, self.attempts, self.life.now_ms)
+        return [] if request is None else [RequestRescale(request)]
 
     def trigger_for_rescale(self) -> list[Command]:
         """Trigger the checkpoint from which the rescaled job will start; again, where a failure has prevented it."""

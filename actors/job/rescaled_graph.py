@@ -30,7 +30,7 @@ def rescaled_graph(graph: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
         if not isinstance(name, str) or type(parallelism) is not int:
             problem = f"found {name!r}: {parallelism!r}, wanted the name of an operator and its number of subtasks"
             raise PlanError(problem, "write it as in {'counts': 2}")
-        for vertex_id in _together(graph, _meant(graph, name)):
+        for vertex_id in joined_vertices(graph, _meant(graph, name)):
             known = chosen.setdefault(vertex_id, parallelism)
             if known != parallelism:
                 vertex = graph.vertex(vertex_id)
@@ -79,8 +79,8 @@ def _meant(graph: JobGraph, name: str) -> JobVertex:
     raise PlanError(f"the job {graph.name!r} has no operator {name!r}", meant)
 
 
-def _together(graph: JobGraph, vertex: JobVertex) -> set[str]:
-    """Return the vertex and those connected with it by forward edges."""
+def joined_vertices(graph: JobGraph, vertex: JobVertex) -> set[str]:
+    """Return the ids of the vertex and of those connected with it by forward edges: they have one parallelism."""
     joined: set[str] = {vertex.id}
     before = 0
     while len(joined) > before:
@@ -97,6 +97,16 @@ def _check(vertex: JobVertex, parallelism: int) -> None:
         problem = f"{vertex.name!r} is an end of a loop, whose parallelism is that of the loop"
         remedy = "stop the job with a savepoint and start it with another parallelism"
         raise PlanError(problem, remedy, head.call_site)
+    most, why = most_subtasks(vertex)
+    if not 1 <= parallelism <= most:
+        raise PlanError(
+            f"{vertex.name!r} cannot have {parallelism} subtasks", f"choose from 1 to {most}, {why}", head.call_site
+        )
+
+
+def most_subtasks(vertex: JobVertex) -> tuple[int, str]:
+    """Return how many subtasks a vertex can have at most, and why."""
+    head = vertex.head
     most, why = vertex.max_parallelism, "its max parallelism, which cannot change"
     if head.kind.is_source and head.factory is not None:
         own = head.factory().source.max_parallelism
@@ -106,10 +116,7 @@ def _check(vertex: JobVertex, parallelism: int) -> None:
         sink = getattr(node.factory, "sink", None)
         if sink is not None and sink.max_parallelism is not None and sink.max_parallelism < most:
             most, why = sink.max_parallelism, f"what {node.name!r} can have"
-    if not 1 <= parallelism <= most:
-        raise PlanError(
-            f"{vertex.name!r} cannot have {parallelism} subtasks", f"choose from 1 to {most}, {why}", head.call_site
-        )
+    return most, why
 
 
-__all__ = ["as_it_ran", "rescaled_graph"]
+__all__ = ["as_it_ran", "joined_vertices", "most_subtasks", "rescaled_graph"]

@@ -34,6 +34,7 @@ from ..messages.commands import (
     KillTask,
     PublishCheckpoint,
     Request,
+    RequestRescale,
     RequestSlots,
     SendToTask,
     Signal,
@@ -280,6 +281,10 @@ class InProcessCluster:
             wake()
 
         threading.Thread(target=run, name="enumerator", daemon=True).start()
+
+    def request_rescale(self, command: RequestRescale) -> None:
+        """Hand the job its own request: there are always slots."""
+        self.post(command.request)
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer to a request in `answers`."""

@@ -128,6 +128,13 @@ class RescaleRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class RescaleRefused:
+    """An event: the shell has answered a request for other parallelisms by itself, as there are no slots for them."""
+
+    answer: AnswerRescale
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointPublished:
     """The metadata of a checkpoint is written: from now on it exists."""
 
@@ -175,6 +182,7 @@ Signal: TypeAlias = (
     | StopRequested
     | CheckpointSignal
     | RescaleRequested
+    | RescaleRefused
     | EnumeratorAnswered
     | Tick
 )
@@ -187,6 +195,13 @@ class RequestSlots:
     """Ask the cluster for these slots, all or nothing."""
 
     slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRescale:
+    """Hand a request for other parallelisms to the job like one of a client, when the slots for it are there."""
+
+    request: RescaleRequested
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,5 +363,12 @@ CheckpointCommand: TypeAlias = PublishCheckpoint | DiscardFiles | AnswerSavepoin
 FileWork: TypeAlias = PublishCheckpoint | DiscardFiles
 """A command that the checkpoint storage carries out."""
 Command: TypeAlias = (
-    RequestSlots | DeployTask | KillTask | CheckpointCommand | AnswerRescale | CallForEnumerator | EndJob
+    RequestSlots
+    | DeployTask
+    | KillTask
+    | CheckpointCommand
+    | RequestRescale
+    | AnswerRescale
+    | CallForEnumerator
+    | EndJob
 )

@@ -28,6 +28,7 @@ class Execution:
     state: ExecutionState = ExecutionState.CREATED
     timestamps: dict[str, int] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    metrics_ms: int = 0
     last_seen_ms: int = 0
     earlier: tuple[Execution, ...] = field(default=(), compare=False, repr=False)
     """The attempts of the subtask before this one, the oldest first."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from rayflink.common.text_output.logs import get_logger
 from rayflink.state.storage.storage import Storage, StorageError
@@ -27,11 +28,13 @@ class JobHistory:
         restarts: so far.
         attempt: number of the next attempts.
         exceptions: the latest, oldest first.
+        autoscaling: the decisions of the autoscaler, as JSON has them.
     """
 
     restarts: int = 0
     attempt: int = 0
     exceptions: tuple[ExceptionEntry, ...] = ()
+    autoscaling: Mapping[str, Any] = field(default_factory=dict)
 
 
 def store_history(storage: Storage, past: JobHistory) -> bool:
@@ -43,6 +46,7 @@ def store_history(storage: Storage, past: JobHistory) -> bool:
             {"timestamp_ms": entry.timestamp_ms, "task": entry.task, "failure": _plain(entry.failure)}
             for entry in past.exceptions
         ],
+        "autoscaling": past.autoscaling,
     }
     try:
         positions = _positions(storage)
@@ -64,7 +68,8 @@ def read_history(storage: Storage) -> JobHistory:
             ExceptionEntry(entry["timestamp_ms"], entry["task"], TaskFailure(**entry["failure"]))
             for entry in document.get("exceptions", ())
         )
-        return JobHistory(document.get("restarts", 0), document.get("attempt", 0), exceptions)
+        counts = document.get("restarts", 0), document.get("attempt", 0)
+        return JobHistory(*counts, exceptions, document.get("autoscaling", {}))
     except (StorageError, ValueError, KeyError, TypeError) as error:
         log.warning("the history of the job cannot be read: %s", error)
         return JobHistory()

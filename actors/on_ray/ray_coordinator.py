@@ -46,6 +46,7 @@ from ..job.start_checks import ensure_can_start
 from ..job.submission import Stored, Submission, delete_submissions, read_submission, store_submission
 from ..messages.commands import (
     Answer,
+    AnswerRescale,
     CallForEnumerator,
     CancelRequested,
     Command,
@@ -56,7 +57,9 @@ from ..messages.commands import (
     KillTask,
     PublishCheckpoint,
     Request,
+    RequestRescale,
     RequestSlots,
+    RescaleRefused,
     RescaleRequested,
     SendToTask,
     Signal,
@@ -158,7 +161,7 @@ class Coordinator:
         settings = JobSettings.of(graph.configuration)
         self._idle_s = settings.idle_process_ms / 1000 if self._stored is None else 0.0
         timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
-        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self.answer)
+        self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._refuse_rescale)
         self._folder = job_folder(submission.namespace, graph.id)
         log_goes_to(TaskLog(self._folder, "coordinator"))
         LogLevels.of(graph.configuration).apply()
@@ -397,13 +400,13 @@ class Coordinator:
             return
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
-        restarts = self._job.restarts.count
+        revision = self._job.history_revision
         commands = self._job.handle(event, self._clock.now_ms())
         self._report_traces()
         if self._is_status_due(event, commands):
             self._update_status()
         self._perform(commands)
-        if self._stored is not None and self._job.restarts.count != restarts:
+        if self._stored is not None and self._job.history_revision != revision:
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
 
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
@@ -482,6 +485,14 @@ class Coordinator:
         """Run work of an enumerator in a thread of its own: an outside system that hangs delays no decision."""
         work = threading.Thread(target=lambda: self._events.put(command.run()), name="enumerator", daemon=True)
         work.start()
+
+    def request_rescale(self, command: RequestRescale) -> None:
+        """Queue the job's own request; it waits for its slots like one of a client."""
+        self._events.put(command.request)
+
+    def _refuse_rescale(self, answer: AnswerRescale) -> None:
+        self.answer(answer)
+        self._events.put(RescaleRefused(answer))
 
     def answer(self, answer: Answer) -> None:
         """Give the answer to the clients that wait for it."""

@@ -99,6 +99,13 @@ class TaskMetrics:
         self._spent["busy"] += ended - started
         self._stepped = (ended, "back-pressured" if back_pressured else "idle")
 
+    def worked_on(self, seconds: float) -> None:
+        """Count time after the last step as busy, for a runner whose steps take no time by its clock."""
+        self._spent["busy"] += seconds
+        if self._stepped is not None:
+            ended, waited_for = self._stepped
+            self._stepped = (ended + seconds, waited_for)
+
     def close(self) -> None:
         """Close the metric group of the task and all below it."""
         self.group.close()

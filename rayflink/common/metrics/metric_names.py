@@ -84,6 +84,10 @@ NUMBER_OF_FAILED_CHECKPOINTS: Final = "numberOfFailedCheckpoints"
 NUMBER_OF_IN_PROGRESS_CHECKPOINTS: Final = "numberOfInProgressCheckpoints"
 TOTAL_NUMBER_OF_CHECKPOINTS: Final = "totalNumberOfCheckpoints"
 NUM_RESTARTS: Final = "numRestarts"
+PENDING_RECORDS: Final = "pendingRecords"
+PENDING_BYTES: Final = "pendingBytes"
+MANAGED_MEMORY_TOTAL: Final = "Status.Flink.Memory.Managed.Total"
+MANAGED_MEMORY_USED: Final = "Status.Flink.Memory.Managed.Used"
 
 OF_EVERY_OPERATOR: Final = frozenset(
     (NUM_RECORDS_IN, NUM_RECORDS_OUT, NUM_RECORDS_IN_RATE, NUM_RECORDS_OUT_RATE,

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 from ..config_options import ConfigOption
+from .autoscaler_options import AUTOSCALER
 from .cluster_options import *  # noqa: F403
 from .flink_jars import JARS_OF_FLINK
 from .flink_options import ONE_VALUE as ONE_VALUE
@@ -538,7 +539,7 @@ SHARE_PANES = _option(_R, "rayflink.window.share-panes", BOOLEAN, True,
 KEY_CACHE_SIZE = _option(_R, "rayflink.partitioner.key-cache-size", LONG, 65_536,
                          "Number of keys whose channel a sender caches; at least 0.", test=_NOT_NEGATIVE)
 
-for _last in (METRICS, TRACES, _R, PYTHON, SQL, GATEWAY):  # in this order on the page of options
+for _last in (AUTOSCALER, METRICS, TRACES, _R, PYTHON, SQL, GATEWAY):  # in this order on the page of options
     _sections[_last] = _sections.pop(_last)
 
 

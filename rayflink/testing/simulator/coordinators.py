@@ -22,6 +22,7 @@ from rayflink.actors.messages.commands import (
     FileWork,
     KillTask,
     PublishCheckpoint,
+    RequestRescale,
     RequestSlots,
     SendToTask,
     Signal,
@@ -125,6 +126,10 @@ class SimulatedCoordinator:
     def call_for_enumerator(self, command: CallForEnumerator) -> None:
         """Run work of an enumerator; its answer arrives like the other events, after other moves."""
         self._coordinators.mail(self.epoch, _ENUMERATOR, command.run())
+
+    def request_rescale(self, command: RequestRescale) -> None:
+        """Hand the job its own request, after other moves."""
+        self._coordinators.mail(self.epoch, _CLUSTER, command.request)
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer for the user who made the request."""

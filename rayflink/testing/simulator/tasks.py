@@ -125,6 +125,7 @@ class SimulatedTasks:
         peaks = context.story.peak_buffers
         peaks[name] = max(peaks.get(name, 0), task.buffers_held)
         delay_ms = context.faults.step_delay_ms(name, task.records_taken - records_before)
+        task.metrics.worked_on(delay_ms / 1000)
         scheduled.busy_until_ms = context.clock.now_ms() + delay_ms
         if attempt not in self.running:
             del self._scheduled[attempt]

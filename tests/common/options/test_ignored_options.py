@@ -12,7 +12,7 @@ import pytest
 from rayflink.common.config_options import ConfigOption
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
-from rayflink.common.options import options_page
+from rayflink.common.options import autoscaler_options, options_page
 from rayflink.common.options import registry as options
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.state.storage.stored_checkpoints import NoCheckpointError
@@ -104,7 +104,8 @@ def names_read() -> set[str]:
 @pytest.mark.slow
 def test_an_option_nobody_reads_is_marked_as_not_heeded_and_no_other() -> None:
     """A mark that became false is found as well: remove it with the reader that made it so."""
-    named = {value.key: name for name, value in vars(options).items() if isinstance(value, ConfigOption)}
+    names = [pair for module in (options, autoscaler_options) for pair in vars(module).items()]
+    named = {value.key: name for name, value in names if isinstance(value, ConfigOption)}
     read = names_read()
     assert {"PARALLELISM", "AUTO_WATERMARK_INTERVAL"} <= read
     every = options.all_options()

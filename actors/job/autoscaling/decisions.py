@@ -1,0 +1,167 @@
+"""The past decisions of an autoscaler: what it wanted, what came of it, and what the pauses were. Pure.
+
+Source: apache/flink-kubernetes-operator ScalingSummary, ScalingTracking, DelayedScaleDown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+MOST_JOB_DECISIONS = 100
+"""Decisions of a job that its status shows at most."""
+MOST_PAUSES = 5
+"""Measured pauses that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class VertexDecision:
+    """A decision about one vertex.
+
+    Args:
+        decided_ms: when.
+        before, after: subtasks.
+        true_rate: records a second that it could take before.
+        expected_rate: those that it should be able to take after.
+        reason: for people.
+    """
+
+    decided_ms: int
+    before: int
+    after: int
+    true_rate: float
+    expected_rate: float
+    reason: str = ""
+
+    @property
+    def is_up(self) -> bool:
+        """Return whether it got more subtasks."""
+        return self.after > self.before
+
+
+@dataclass(frozen=True, slots=True)
+class JobDecision:
+    """A decision about a job, with what came of it.
+
+    Args:
+        decided_ms: when.
+        changes: for people: name of a vertex -> "2 -> 4: reason".
+        outcome: "under way", "done", "failed", "advice", or "blocked".
+        pause_ms: of the rescaling.
+        detail: why it failed, or what forbids it.
+    """
+
+    decided_ms: int
+    changes: Mapping[str, str]
+    outcome: str
+    pause_ms: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDownWish:
+    """The smaller parallelisms that a vertex has needed lately.
+
+    Args:
+        first_ms: since when it has needed fewer subtasks without a break.
+        needed: time -> subtasks, falling: what a later time needed more of has gone.
+    """
+
+    first_ms: int
+    needed: tuple[tuple[int, int], ...] = ()
+
+    def with_need(self, now_ms: int, parallelism: int, interval_ms: int) -> ScaleDownWish:
+        """Return it with what is needed now, without what is older than the interval."""
+        larger = [(then, count) for then, count in self.needed if count > parallelism and then >= now_ms - interval_ms]
+        return replace(self, needed=(*larger, (now_ms, parallelism)))
+
+    @property
+    def most(self) -> int:
+        """Return the most subtasks that were needed."""
+        return self.needed[0][1]
+
+
+class DecisionHistory:
+    """The decisions that an autoscaler remembers, which outlive its coordinator.
+
+    Args:
+        count, age_ms: how many of each vertex are remembered, and for how long.
+        past: what `as_json` returned under an earlier coordinator.
+    """
+
+    def __init__(self, count: int, age_ms: int, past: Mapping[str, Any] | None = None) -> None:
+        self._count, self._age_ms = count, age_ms
+        past = past or {}
+        self.decisions: deque[JobDecision] = deque(
+            (JobDecision(**each) for each in past.get("decisions", ())), MOST_JOB_DECISIONS
+        )
+        """Those of the job, oldest first."""
+        self.pauses_ms: deque[int] = deque(past.get("pauses_ms", ()), MOST_PAUSES)
+        """The newest measured pauses."""
+        self.wishes: dict[str, ScaleDownWish] = {
+            key: ScaleDownWish(each["first_ms"], tuple((then, count) for then, count in each["needed"]))
+            for key, each in past.get("wishes", {}).items()
+        }
+        """Vertex id -> the smaller parallelism that it needs for a time."""
+        self.scalings = int(past.get("scalings", 0))
+        """Rescalings that were carried out."""
+        self._vertices: dict[str, list[VertexDecision]] = {
+            key: [VertexDecision(**each) for each in mine] for key, mine in past.get("vertices", {}).items()
+        }
+        self.revision = 0
+        """A number that changes with what has to outlive the coordinator."""
+
+    def of_vertex(self, vertex_id: str, now_ms: int) -> list[VertexDecision]:
+        """Return what was decided about a vertex, oldest first."""
+        return [each for each in self._vertices.get(vertex_id, ()) if now_ms - each.decided_ms <= self._age_ms]
+
+    def add(self, job: JobDecision, vertices: Mapping[str, VertexDecision]) -> None:
+        """Add a decision that is carried out; wishes for fewer subtasks are over with it."""
+        for vertex_id, decision in vertices.items():
+            self._vertices[vertex_id] = [*self._vertices.get(vertex_id, ()), decision][-self._count :]
+        self.decisions.append(job)
+        self.wishes.clear()
+        self.revision += 1
+
+    def add_advice(self, job: JobDecision) -> None:
+        """Add a decision that is not carried out, unless it is the one before."""
+        newest = self.decisions[-1] if self.decisions else None
+        if newest is None or (newest.outcome, newest.changes, newest.detail) != (job.outcome, job.changes, job.detail):
+            self.decisions.append(job)
+
+    def ended(self, pause_ms: int, failure: str, concerned: Iterable[str] = ()) -> None:
+        """Note what came of the newest decision.
+
+        Args:
+            failure: why it was not carried out; "" where it was.
+            concerned: ids of its vertices, about which nothing was decided then.
+        """
+        if not failure:
+            self.pauses_ms.append(pause_ms)
+            self.scalings += 1
+        else:
+            for vertex_id in concerned:
+                self._vertices[vertex_id] = self._vertices.get(vertex_id, [])[:-1]
+        for index in range(len(self.decisions) - 1, -1, -1):
+            if self.decisions[index].outcome == "under way":
+                outcome = "failed" if failure else "done"
+                self.decisions[index] = replace(
+                    self.decisions[index], outcome=outcome, pause_ms=pause_ms, detail=failure
+                )
+                break
+        self.revision += 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the next coordinator has to know, as plain data."""
+        return {
+            "decisions": [asdict(each) for each in self.decisions],
+            "pauses_ms": list(self.pauses_ms),
+            "wishes": {key: asdict(wish) for key, wish in self.wishes.items()},
+            "scalings": self.scalings,
+            "vertices": {key: [asdict(each) for each in mine] for key, mine in self._vertices.items()},
+        }
+
+
+__all__ = ["DecisionHistory", "JobDecision", "ScaleDownWish", "VertexDecision"]

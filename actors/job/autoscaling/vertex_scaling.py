@@ -1,0 +1,151 @@
+"""The parallelism that one vertex needs, and the reason in words. Pure.
+
+Source: apache/flink-kubernetes-operator JobVertexScaler.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .alignment import aligned
+from .decisions import ScaleDownWish, VertexDecision
+from .evaluation import VertexEvaluation
+from .settings import RateSettings, VertexSettings
+
+
+@dataclass(frozen=True, slots=True)
+class VertexPlan:
+    """The plan of a vertex.
+
+    Args:
+        wanted: subtasks.
+        reason: for people.
+        is_outside: its utilization is outside the bounds, so that the job has to be rescaled.
+        expected_rate: records a second that it can take then.
+        wish: the smaller parallelism that it waits for; None where it needs none.
+        reach: share of the rate needed that it can take at most, with any parallelism; 1 where that is all.
+    """
+
+    wanted: int
+    reason: str
+    is_outside: bool = False
+    expected_rate: float = math.inf
+    wish: ScaleDownWish | None = None
+    reach: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The circumstances in which vertices are planned.
+
+    Args:
+        restart_s: expected pause of a rescaling.
+        share: of the rate needed that the slowest vertex of the job can take at most.
+    """
+
+    now_ms: int
+    restart_s: float
+    share: float = 1.0
+
+
+def plan_vertex(
+    vertex: VertexEvaluation,
+    past: Sequence[VertexDecision],
+    wish: ScaleDownWish | None,
+    moment: Moment,
+    rates: RateSettings,
+    settings: VertexSettings,
+) -> VertexPlan:
+    """Return the parallelism that a vertex needs.
+
+    Args:
+        past: earlier decisions about it, oldest first.
+        wish: the smaller parallelism that it has waited for.
+    """
+    current = vertex.facts.parallelism
+    if vertex.facts.is_fixed:
+        return VertexPlan(current, "its parallelism cannot change")
+    capacity = vertex.capacity(rates.target, moment.restart_s, rates.catch_up_s) * moment.share
+    exact = capacity / vertex.true_rate if math.isfinite(vertex.true_rate) else 0.0
+    exact /= _scalability(past, settings)
+    factor = min(max(exact, 1 - settings.max_down_factor), 1 + settings.max_up_factor)
+    expected = vertex.true_rate * factor if math.isfinite(vertex.true_rate) else capacity
+    wanted, limit, reach = _parallelism(vertex, factor, settings)
+    why = f"needs {capacity:,.0f} records/s and can do {_rate(vertex.true_rate)} with {current}{limit}"
+    if wanted == current:
+        return VertexPlan(current, why, reach=reach)
+    if wanted > current:
+        if gain := _ineffective_gain(vertex, past, current, settings):
+            return VertexPlan(current, f"{why}; {gain}", reach=min(1.0, vertex.true_rate / capacity))
+        return VertexPlan(wanted, why, vertex.is_outside, expected, reach=reach)
+    if settings.scale_down_interval_ms <= 0:
+        return VertexPlan(wanted, why, vertex.is_outside, expected)
+    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(moment.now_ms, wanted, settings.scale_down_interval_ms)
+    if waits := _waits(wish, moment.now_ms, settings):
+        return VertexPlan(current, f"{why}; {wanted} would do, {waits}", wish=wish)
+    return VertexPlan(wish.most, why, vertex.is_outside, expected, wish)
+
+
+def _parallelism(vertex: VertexEvaluation, factor: float, settings: VertexSettings) -> tuple[int, str, float]:
+    """Return the parallelism for a factor, what limits it, for people, and the share of the rate that it is for."""
+    facts, current = vertex.facts, vertex.facts.parallelism
+    least = min(current, settings.min_parallelism)
+    most = max(1, min(facts.most, max(current, settings.max_parallelism)))
+    exact = math.ceil(min(round(factor * current, 6), 1e9))
+    wanted = min(max(least, exact), most)
+    limit, reach = "", 1.0
+    if exact > most:
+        limit, reach = f"; {exact} would be more than the {most} that it may have", most / exact
+    shares = vertex.partitions if facts.is_source else facts.max_parallelism if facts.is_keyed else 0
+    if not shares:
+        return wanted, limit, reach
+    parallelism = aligned(wanted, current, shares, (least, most), settings.alignment)
+    if parallelism != wanted:
+        kind = "partitions" if facts.is_source else "key groups"
+        limit += f"; {wanted} subtasks would not share {shares} {kind} well"
+    return parallelism, limit, reach
+
+
+def _ineffective_gain(
+    vertex: VertexEvaluation, past: Sequence[VertexDecision], current: int, settings: VertexSettings
+) -> str:
+    """Return, for people, that more subtasks did not help before; "" where they did."""
+    newest = past[-1] if past else None
+    if newest is None or not newest.is_up or newest.after != current or not settings.detects_ineffective:
+        return ""
+    expected, gained = newest.expected_rate - newest.true_rate, vertex.true_rate - newest.true_rate
+    if expected <= 0 or gained / expected >= settings.effectiveness:
+        return ""
+    return (
+        f"but going from {newest.before} to {newest.after} brought {gained:,.0f} of the {expected:,.0f} records/s "
+        "expected, so more would not help: look for a hot key, or for an outside system that is slow"
+    )
+
+
+def _waits(wish: ScaleDownWish, now_ms: int, settings: VertexSettings) -> str:
+    """Return, for people, how long fewer subtasks have to be enough before a vertex gets fewer; "" if they were."""
+    waited_ms, interval_ms = now_ms - wish.first_ms, settings.scale_down_interval_ms
+    waited = f"and did for {waited_ms / 1000:.0f} of the {interval_ms / 1000:.0f} s after which it gets fewer"
+    return waited if waited_ms < interval_ms else ""
+
+
+def _scalability(past: Sequence[VertexDecision], settings: VertexSettings) -> float:
+    """Return how much of a linear gain more subtasks brought, by least squares over past decisions; 1 if not known."""
+    if settings.scalability_min is None or len(past) < settings.scalability_min:
+        return 1.0
+    base = min(past, key=lambda each: each.before)
+    single = base.true_rate / base.before
+    if not (math.isfinite(single) and single > 0) or not all(math.isfinite(each.true_rate) for each in past):
+        return 1.0
+    measured = sum(each.before * each.true_rate for each in past)
+    linear = sum(each.before**2 for each in past) * single
+    return min(1.0, max(settings.scalability_least, measured / linear))
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f}" if math.isfinite(rate) else "any number"
+
+
+__all__ = ["Moment", "VertexPlan", "plan_vertex"]
