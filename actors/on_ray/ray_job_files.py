@@ -73,14 +73,17 @@ class RayJobLog:
     def read(self) -> list[LogLine]:
         """Return the lines that have come since the last call, in order of time."""
         lines: list[LogLine] = []
-        while True:
-            pieces = _on_each_node(_pieces, self._read, self._namespace, self._job_id)
-            new = {piece.file: piece for piece in pieces}  # nodes of one machine may have one folder
-            for piece in new.values():
+        while pieces := log_pieces(self._job_id, self._namespace, self._read):
+            for piece in pieces:
                 self._read[piece.file] = piece.end
                 lines += lines_of(piece)
-            if not new:
-                return sorted(lines, key=lambda line: line.at_ms)
+        return sorted(lines, key=lambda line: line.at_ms)
+
+
+def log_pieces(job_id: str, namespace: str, positions: Positions) -> list[Piece]:
+    """Return what follows the positions in the log of a job, a bounded part of each file; this process has joined."""
+    pieces = _on_each_node(_pieces, positions, namespace, job_id)
+    return list({piece.file: piece for piece in pieces}.values())  # nodes of one machine may have one folder
 
 
 def _records(positions: Positions, namespace: str) -> list[str]:
@@ -124,4 +127,4 @@ def _began(status: Mapping[str, Any]) -> int:
     return min((int(stamp) for stamp in status["timestamps"].values()), default=0)
 
 
-__all__ = ["RayJobLog", "job_folder", "recorded_jobs", "write_record"]
+__all__ = ["RayJobLog", "job_folder", "log_pieces", "recorded_jobs", "write_record"]

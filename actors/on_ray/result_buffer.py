@@ -65,6 +65,11 @@ class ResultBuffer:
             self._changed.notify_all()
             return taken
 
+    def wait_until_empty(self, timeout_s: float) -> bool:
+        """Wait until everything has been fetched; return whether it has."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._blocks, timeout_s)
+
     def statistics(self) -> ResultBufferStatistics:
         """Return the present counts."""
         with self._changed:

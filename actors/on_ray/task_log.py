@@ -105,6 +105,13 @@ class TaskLog:
                 except OSError as error:
                     self._give_up(error)
 
+    def close(self) -> None:
+        """Close the file; whoever writes again opens another."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
     def _give_up(self, error: OSError) -> None:
         self._given_up = True
         write_text(sys.__stderr__ or sys.stderr, f"the log of {self._name} is given up: {error}\n")

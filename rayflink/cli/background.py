@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rayflink.common.options.option_sources import OPTIONS_VARIABLE, as_words
+from rayflink.common.process_begin import process_begin
 
-__all__ = ["Background", "BackgroundServer", "begin_of", "own_server", "state_folder"]
+__all__ = ["Background", "BackgroundServer", "own_server", "state_folder"]
 
 _POLL_S = 0.05
 
@@ -38,7 +39,7 @@ class BackgroundServer:
     @property
     def is_alive(self) -> bool:
         """Return whether its process runs."""
-        return not self.pid or begin_of(self.pid) == self.begin
+        return not self.pid or process_begin(self.pid) == self.begin
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Background:
 
 def own_server(url: str, token: str = "") -> BackgroundServer:
     """Return this process as a server of the background."""
-    return BackgroundServer(os.getpid(), begin_of(os.getpid()), url, token)
+    return BackgroundServer(os.getpid(), process_begin(os.getpid()), url, token)
 
 
 def state_folder() -> Path:
@@ -137,15 +138,6 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
     part.replace(path)
-
-
-def begin_of(pid: int) -> str:
-    """Return when a process began; "" where there is none, or it has ended and is only still listed."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return "" if fields[0] == "Z" else fields[19]
-    except (OSError, IndexError):
-        return ""
 
 
 def _wait_for(condition: Callable[[], bool], limit_s: float) -> bool:

@@ -35,6 +35,7 @@ from .rest.job_rescaling import JobRescaling
 from .rest.live_endpoints import LiveEndpoints
 from .rest.operations import Operations
 from .rest.reading_endpoints import ReadingEndpoints
+from .rest.remote_job_endpoints import RemoteJobEndpoints
 from .rest.route_order import by_precision
 from .rest.submission_endpoints import SubmissionEndpoints
 from .runners.local_runner import LocalRunner
@@ -83,6 +84,7 @@ class ClusterServer:
         self._storage_options, self._refresh_ms = how, get(options.WEB_REFRESH_INTERVAL).to_millis()
         self.shut_down = threading.Event()
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
+        self._runner = runner
         self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
         """The dispatcher, which can be asked once the cluster has started."""
         self.token = get(options.REST_TOKEN) or secrets.token_urlsafe(32)
@@ -114,8 +116,8 @@ class ClusterServer:
 
     def stop(self) -> None:
         """Stop; jobs on Ray go on, those of this process are brought back by the next cluster with this registry."""
+        self.dispatcher.close()  # while clients can still draw the rows that are left
         self._server.stop()
-        self.dispatcher.close()
         if self._archives is not None:
             self._archives.close()
         for call in self.at_stop:
@@ -138,6 +140,7 @@ class ClusterServer:
             SubmissionEndpoints(dispatcher),
             LiveEndpoints(dispatcher, self._storage_options),
             StaticPages(),
+            RemoteJobEndpoints(dispatcher, self._runner),
             JobOperations(dispatcher, operations),
             JobRescaling(dispatcher),
             ClusterOperations(operations, self.shut_down.set, self._storage_options),

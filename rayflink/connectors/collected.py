@@ -165,6 +165,7 @@ class DrawnOnce:
 
     Args:
         job_id: for errors.
+        starts_anew: whether the first row of the job is its first ever, so that rows that are lost before it are seen.
 
     >>> once = DrawnOnce("7" * 32)
     >>> once.new([RowBlock("sink#0", 0, None, ["a", "b"])])
@@ -173,8 +174,8 @@ class DrawnOnce:
     ['c']
     """
 
-    def __init__(self, job_id: str) -> None:
-        self._job_id = job_id
+    def __init__(self, job_id: str, starts_anew: bool = False) -> None:
+        self._job_id, self._starts_anew = job_id, starts_anew
         self._drawn: dict[str, int] = {}
         self._at_once: dict[str, tuple[int, int]] = {}
 
@@ -190,11 +191,9 @@ class DrawnOnce:
         rows = block.unpacked()
         if block.attempt is not None:
             return self._new_at_once(block.origin, block.attempt, block.first, rows)
-        drawn = self._drawn.get(block.origin, block.first)
+        drawn = self._drawn.get(block.origin, 0 if self._starts_anew else block.first)
         if block.first > drawn:
-            reason = f"has lost {block.first - drawn} rows on their way to the program, from row {drawn} on"
-            remedy = "its coordinator died with rows that had not been drawn: run the program again, or write to a sink"
-            raise JobExecutionError(self._job_id, reason, remedy)
+            raise self._lost(drawn, block.first)
         self._drawn[block.origin] = max(drawn, block.first + len(rows))
         return rows[drawn - block.first :]
 
@@ -209,8 +208,15 @@ class DrawnOnce:
                 "set execution.checkpointing.interval, so that each row comes once, when its checkpoint is complete; "
                 "or restart-strategy.type: none",
             )
+        if first > drawn:
+            raise self._lost(drawn, first)
         self._at_once[origin] = attempt, drawn + len(rows)
         return rows
+
+    def _lost(self, drawn: int, first: int) -> JobExecutionError:
+        reason = f"has lost {first - drawn} rows on their way to the program, from row {drawn} on"
+        remedy = "its coordinator died with rows that had not been drawn: run the program again, or write to a sink"
+        return JobExecutionError(self._job_id, reason, remedy)
 
 
 __all__ = ["BLOCK_ROWS", "DrawnOnce", "DrawnSink", "RowBlock", "RowOutlet", "rows_go_to"]

@@ -7,26 +7,38 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
 
+from .followed_job import AttachedJob
 from .ray_jobs import AttachedJobClient
+from .remote_job import AttachedRemoteJob
+from .remote_list import RemoteJobLog, RemoteJobs
 
 if TYPE_CHECKING:
     from rayflink.actors.on_ray.task_log import LogLine
 
 
-def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJobClient:
-    """Return the job of this id on the running cluster ($RAY_ADDRESS, or `ray start` on this machine).
+def attach(job_id: str, configuration: Configuration | None = None) -> AttachedJob:
+    """Return the job of this id on the running cluster.
+
+    That is the cluster of rest.address where execution.target is remote, else Ray's: $RAY_ADDRESS, or the one that
+    `ray start` has started on this machine.
 
     Raises:
         JobExecutionError: there is no cluster, or no such job on it.
     """
-    return AttachedJobClient(job_id, configuration or Configuration())
+    configuration = configuration or Configuration()
+    if _is_remote(configuration):
+        return AttachedRemoteJob(job_id, configuration)
+    return AttachedJobClient(job_id, configuration)
 
 
 def list_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
     """Return the status of every job that runs, or has ended within a minute unknown to a driver; [] if no cluster."""
+    configuration = configuration or Configuration()
+    if _is_remote(configuration):
+        return RemoteJobs(configuration).running()
     from rayflink.actors.on_ray.driver.ray_cluster import list_jobs  # slow: it loads Ray
 
-    return list_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+    return list_jobs(configuration.get(options.RAY_NAMESPACE))
 
 
 def published_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]] | None:
@@ -36,26 +48,40 @@ def published_jobs(configuration: Configuration | None = None) -> list[dict[str,
     Raises:
         ConfigError: the cluster refuses this process.
     """
+    configuration = configuration or Configuration()
+    if _is_remote(configuration):
+        return RemoteJobs(configuration).running()
     from rayflink.actors.on_ray.driver.ray_job_board import published_jobs  # slow: it loads Ray
 
-    return published_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+    return published_jobs(configuration.get(options.RAY_NAMESPACE))
 
 
 def recorded_jobs(configuration: Configuration | None = None) -> list[dict[str, Any]]:
-    """Return the last status of every job of which the nodes of the cluster have files, whether it runs or has ended.
+    """Return the last status of every job that the cluster remembers, whether it runs or has ended.
 
-    In order of their beginning. A job whose coordinator was killed is in the state in which it was last seen.
+    In order of their beginning. On Ray, those of which the nodes have files; a job whose coordinator was killed is in
+    the state in which it was last seen.
     """
+    configuration = configuration or Configuration()
+    if _is_remote(configuration):
+        return RemoteJobs(configuration).all()
     from rayflink.actors.on_ray.ray_job_files import recorded_jobs  # slow: it loads Ray
 
-    return recorded_jobs((configuration or Configuration()).get(options.RAY_NAMESPACE))
+    return recorded_jobs(configuration.get(options.RAY_NAMESPACE))
 
 
 def job_log(job_id: str, configuration: Configuration | None = None) -> JobLog:
     """Return what the tasks and the coordinator of a job, which may have ended, have printed and logged."""
+    configuration = configuration or Configuration()
+    if _is_remote(configuration):
+        return RemoteJobLog(job_id, configuration)
     from rayflink.actors.on_ray.ray_job_files import RayJobLog  # slow: it loads Ray
 
-    return RayJobLog(job_id, (configuration or Configuration()).get(options.RAY_NAMESPACE))
+    return RayJobLog(job_id, configuration.get(options.RAY_NAMESPACE))
+
+
+def _is_remote(configuration: Configuration) -> bool:
+    return configuration.get(options.TARGET) is options.Target.REMOTE
 
 
 class JobLog(Protocol):

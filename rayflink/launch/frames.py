@@ -7,6 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 from rayflink.connectors.frames.frame_source import FrameFolder, FrameSource, FrameStore
 from rayflink.state.storage.local_storage import folder_of
@@ -23,7 +24,12 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
 
     Raises:
         ConfigError, RayCannotStart: jobs run on Ray, and there is none.
+        ConfigError: jobs run on a cluster that does not reach what lies with this program.
     """
+    if not reaches_frames(configuration):
+        remedy = "write it to files that the cluster reaches, as env.from_spark(df, path=...) or a FileSink does"
+        raise ConfigError(options.TARGET.key, "remote, and blocks of a DataFrame lie with this program", "local or ray",
+                          remedy)  # fmt: skip
     ray, target = sys.modules.get("ray"), configuration.get(options.TARGET)
     is_local = target is not None and target.name == "LOCAL" and not on_ray
     if is_local and not (ray is not None and ray.is_initialized()):
@@ -35,6 +41,11 @@ def frame_store(configuration: Configuration, on_ray: bool = False) -> FrameStor
     namespace = configuration.get(options.RAY_NAMESPACE)
     connect(1, namespace)
     return RayFrames(namespace).open()
+
+
+def reaches_frames(configuration: Configuration) -> bool:
+    """Return whether jobs reach blocks that lie with this program: not those that a dispatcher lets run elsewhere."""
+    return configuration.get(options.TARGET) is not options.Target.REMOTE
 
 
 def ray_dataset(frame: Frame) -> Any:
@@ -56,4 +67,4 @@ def dataset_source(dataset: Any, configuration: Configuration) -> FrameSource:
     return written(dataset, frame_store(configuration, on_ray=True))
 
 
-__all__ = ["dataset_source", "frame_store", "ray_dataset"]
+__all__ = ["dataset_source", "frame_store", "ray_dataset", "reaches_frames"]

@@ -27,13 +27,14 @@ class PythonDependencies:
     executable: str = ""
 
     @classmethod
-    def of(cls, configuration: Configuration, is_local: bool) -> PythonDependencies:
+    def of(cls, configuration: Configuration, is_local: bool, is_remote: bool = False) -> PythonDependencies:
         """Return what the options of a job name, checked; this process imports from it from now on.
 
         Required packages are installed into a folder. A local run takes those that this interpreter has.
 
         Args:
             is_local: functions run in this process.
+            is_remote: functions run on machines whose interpreters cannot be looked at from here.
 
         Raises:
             ConfigError: one is wrong or missing, or a package cannot be installed.
@@ -44,7 +45,7 @@ class PythonDependencies:
         executable = get(options.PYTHON_EXECUTABLE) or ""
         if is_local:
             refuse_executable_here(executable)
-        elif executable:
+        elif executable and not is_remote:
             check_executable(executable)
         requirements = PythonRequirements.of_option(get(options.PYTHON_REQUIREMENTS))
         if requirements is not None and not (is_local and requirements.are_met()):

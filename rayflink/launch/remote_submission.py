@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import uuid
+import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from rayflink.actors.job.submission import Stored, Submission, decode_submission, encode_submission
 from rayflink.actors.on_ray.driver.user_program import pack
-from rayflink.common.errors import JobExecutionError
+from rayflink.common.errors import ConfigError, JobExecutionError
 from rayflink.common.user_code.python_files import packed
 from rayflink.graph.job_description import describe_graph
 from rayflink.graph.job_graph import JobGraph
@@ -34,6 +38,26 @@ class PackedArchive:
     target: str
     content: bytes = b""
 
+    @classmethod
+    def of_cached(cls, name: str, path: str) -> PackedArchive:
+        """Pack a file or a folder of the distributed cache, as a zip archive; files keep their modes.
+
+        Raises:
+            ConfigError: it cannot be read.
+        """
+        root, target = Path(path), io.BytesIO()
+        files = [root] if root.is_file() else [file for file in sorted(root.rglob("*")) if file.is_file()]
+        try:
+            with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+                if not files:
+                    archive.writestr(f"{root.name}/", b"")
+                for file in files:
+                    archive.write(file, file.relative_to(root.parent).as_posix())
+        except (OSError, ValueError) as error:
+            remedy = f"the file is sent to the cluster from here; correct its mode or its time: {error}"
+            raise ConfigError(f"cached file {name}", path, "a file or folder that can be read", remedy) from error
+        return cls(name, root.name, target.getvalue())
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteSubmission:
@@ -47,6 +71,7 @@ class RemoteSubmission:
         submission: with the program, its modules and the distributed cache.
         executable: interpreter of its processes; "": that of the nodes.
         archives: to unpack in the folder of its processes.
+        cached: the distributed cache: its files, zipped, each with its name, and that of the file or folder.
     """
 
     job_id: str
@@ -56,6 +81,7 @@ class RemoteSubmission:
     submission: Submission
     executable: str = ""
     archives: Sequence[PackedArchive] = field(default=())
+    cached: Sequence[PackedArchive] = field(default=())
 
     @classmethod
     def of(
@@ -70,13 +96,19 @@ class RemoteSubmission:
 
         Raises:
             NotSerializable: the program cannot be sent.
+            ConfigError: a file of the distributed cache cannot be read.
         """
+        files = dict(graph.user_artifacts)
+        here = {name: path for name, path in files.items() if os.path.exists(path)}
+        cached = [PackedArchive.of_cached(name, path) for name, path in here.items()]
+        graph = replace(graph, user_artifacts=())  # those paths are of this machine
         program = pack(graph, f"job {graph.name!r}")
-        cached = dict(graph.user_artifacts)
-        submission = Submission(program, cached, 1.0, "", placement, owner_timeout_ms, packed(modules))
+        elsewhere = {name: path for name, path in files.items() if name not in here}
+        submission = Submission(program, elsewhere, 1.0, "", placement, owner_timeout_ms, packed(modules))
         return cls(
-            str(graph.id), graph.name, describe_graph(graph), Stored.of(graph), submission, executable, tuple(archives)
-        )
+            str(graph.id), graph.name, describe_graph(graph), Stored.of(graph), submission, executable, tuple(archives),
+            tuple(cached),
+        )  # fmt: skip
 
     def encode(self) -> bytes:
         """Return the bytes that travel, and that the registry stores."""
@@ -90,9 +122,10 @@ class RemoteSubmission:
             "executable": self.executable,
             "bytes": len(program),
             "archives": [[archive.name, archive.target, len(archive.content)] for archive in self.archives],
+            "cached": [[file.name, file.target, len(file.content)] for file in self.cached],
         }
         pieces = [json.dumps(head, default=str).encode(), b"\n", program]
-        return b"".join([*pieces, *(archive.content for archive in self.archives)])
+        return b"".join([*pieces, *(archive.content for archive in (*self.archives, *self.cached))])
 
     @classmethod
     def decode(cls, data: bytes) -> RemoteSubmission:
@@ -109,15 +142,18 @@ class RemoteSubmission:
             job_id, size = str(uuid.UUID(hex=head["job_id"]).hex), int(head["bytes"])
             submission = decode_submission(body[:size], "the request", job_id)
             archives, begin = [], size
-            for name, target, length in head["archives"]:
+            entries = [*head["archives"], *head["cached"]]
+            for name, target, length in entries:
                 archives.append(PackedArchive(str(name), str(target), body[begin : begin + length]))
                 begin += length
             if begin != len(body):
                 raise ValueError(f"{len(body)} bytes, wanted {begin}")
             stored = None if head["stored"] is None else Stored(**head["stored"])
+            count = len(head["archives"])
             return cls(
-                job_id, str(head["name"]), head["description"], stored, submission, str(head["executable"]), archives
-            )
+                job_id, str(head["name"]), head["description"], stored, submission, str(head["executable"]),
+                archives[:count], archives[count:],
+            )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             remedy = "send what `execution.target: remote` sends, with the same version of rayflink"
             raise JobExecutionError("of the request", f"cannot be read: {error}", remedy) from error

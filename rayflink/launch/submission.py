@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rayflink.actors.local.local_runs import apply_log_levels
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import PlanError
 from rayflink.common.job_client import JobClient
 from rayflink.common.options import registry as options
 from rayflink.common.options.ignored_options import warn_of_unheeded
@@ -20,6 +21,7 @@ from rayflink.state.storage.local_storage import folder_of
 from .local_job import LocalJobClient
 from .python_dependencies import PythonDependencies
 from .ray_jobs import RayJobClient
+from .remote_job import RemoteJobClient
 from .submitted_job import SubmittedJob
 
 
@@ -36,7 +38,9 @@ class KeptResult(Protocol):
 def submit(
     graph: JobGraph, configuration: Configuration, cached_results: Sequence[tuple[KeptResult, int]] = ()
 ) -> SubmittedJob:
-    """Start a job on the runner that `execution.target` names: `local` in this process, `ray` (the default) on Ray.
+    """Start a job on the runner that `execution.target` names.
+
+    It is `local` in this process, `ray` (the default) on Ray, or `remote` where a dispatcher lets it run.
 
     Args:
         cached_results: those that the job writes, each with the parallelism of its writer.
@@ -46,7 +50,12 @@ def submit(
     warn_without_checkpoints(graph)
     target = configuration.get(options.TARGET)
     is_local = target is not None and target.name == "LOCAL"
-    dependencies = PythonDependencies.of(configuration, is_local)
+    is_remote = target is options.Target.REMOTE
+    if is_remote and cached_results:
+        problem = "cache() keeps records with the program, which a cluster does not reach (execution.target: remote)"
+        remedy = "leave it out, or write the stream to files and read those; or set execution.target: ray"
+        raise PlanError(problem, remedy)
+    dependencies = PythonDependencies.of(configuration, is_local, is_remote)
     client: SubmittedJob
     if is_local:
         apply_log_levels(configuration.to_dict())
@@ -54,6 +63,9 @@ def submit(
             folder = folder_of((configuration.get(options.TMP_DIRS) or [tempfile.gettempdir()])[0])
             result.begin(FileBlocks(tempfile.mkdtemp(prefix="rayflink-cache-", dir=folder)), partitions)
         client = LocalJobClient(graph)
+    elif is_remote:
+        LogLevels.of(configuration.to_dict())  # what is wrong there is said here
+        client = RemoteJobClient(graph, configuration, dependencies)
     else:
         LogLevels.of(configuration.to_dict())  # what is wrong there is said here
         client = _on_ray(graph, configuration, dependencies, cached_results)

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,7 +25,8 @@ from ...exchange.frames import TaskAddress
 from ...job.submission import Stored, Submission
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
-from ..ray_job_files import recorded_jobs
+from ..ray_job_files import log_pieces, recorded_jobs
+from ..task_log import Piece
 from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
 from .ray_job_board import LATE_S, JobBoard
 from .ray_python_files import runtime_env_with
@@ -123,6 +124,11 @@ class DispatchedJob(JobHandle):
     def result(self, timeout_s: float) -> bytes | None:
         """Return the `JobResult`, packed; None when the job has not ended in time."""
         packed: bytes | None = self._ask("result", timeout_s, timeout_s=timeout_s + self._ask_timeout_s)
+        return packed
+
+    def packed_accumulators(self) -> bytes:
+        """Return name -> value, packed, of the subtasks that have finished."""
+        packed: bytes = self._ask("accumulators")
         return packed
 
 
@@ -229,6 +235,10 @@ class DispatchedJobs:
         """Return the last status that a job has left on the nodes; None: there is none."""
         records = (record for record in recorded_jobs(self._namespace) if record["jid"] == job_id)
         return next(records, None)
+
+    def log(self, job_id: str, positions: Mapping[str, int]) -> Sequence[Piece]:
+        """Return what follows the positions in the log of a job, on all nodes."""
+        return log_pieces(job_id, self._namespace, dict(positions))
 
 
 def _runtime_env(job: Dispatched) -> Document:

@@ -107,6 +107,8 @@ class RayFrames:
         namespace: Ray namespace of the actors.
     """
 
+    travels = False
+
     def __init__(self, namespace: str) -> None:
         self._namespace, self._address = namespace, ray.get_runtime_context().gcs_address
         self._name = f"{os.urandom(16).hex()}/{FRAMES}"

@@ -87,6 +87,8 @@ class Dispatcher:
         self.recovered = 0
         """The number of jobs that were brought back at the beginning."""
         self._leadership: Leadership | None = None
+        self.is_ready = False
+        """Whether it has read its registry, so that a job that it does not know is nowhere."""
         self._thread = threading.Thread(target=self._look_after, name="dispatcher", daemon=True)
 
     def start(self, url: str) -> None:
@@ -115,6 +117,7 @@ class Dispatcher:
                 self.recovered += 1
             else:
                 self._ended.add(snapshot)
+        self.is_ready = True
 
     @property
     def epoch(self) -> int:
@@ -242,7 +245,7 @@ class Dispatcher:
     def _ensure_leads(self) -> None:
         if self.fenced is not None:
             raise self.fenced
-        if self._leadership is None:
+        if self._leadership is None or not self.is_ready or self._stopped.is_set():
             raise NotReady
         self._leadership.check()
 

@@ -5,21 +5,24 @@ They are rayflink's own: Flink's clients send serialized Java.
 
 from __future__ import annotations
 
-import msgspec
+import json
+from collections.abc import Callable
+from typing import Any
 
+from rayflink.common.errors import JobExecutionError, RayflinkError
 from rayflink.serving.framing import framed
 from rayflink.serving.json_requests import Answer, FileAnswer, JsonRequest, Refusal, Role, Route
+from rayflink.state.storage.storage import StorageError
 
 from ..dispatcher.dispatcher import Dispatcher, NotReady
-from ..jobs.cluster_job import UnknownJob
+from ..jobs.cluster_job import JobView
 from ..registry.job_registry import DuplicateJob
 from ..registry.leadership import DispatcherFenced
-from ..runners.runner import StartedJob
+from .job_finding import EndedJob, JobFinder, asked, wait_s
+from .numbered_answers import NumberedAnswers
+from .typed_requests import hex_id
 
 __all__ = ["SubmissionEndpoints"]
-
-MOST_WAIT_S = 20.0
-"""The longest time that a request waits for news, rows or a result."""
 
 
 class SubmissionEndpoints:
@@ -30,7 +33,8 @@ class SubmissionEndpoints:
     """
 
     def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
+        self._dispatcher, self._finder = dispatcher, JobFinder(dispatcher)
+        self._answers = NumberedAnswers()
 
     def routes(self) -> list[Route]:
         """Return the functions of all requests."""
@@ -54,6 +58,12 @@ class SubmissionEndpoints:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:
             raise Refusal(503, str(error)) from error
+        except StorageError:
+            raise
+        except JobExecutionError as error:
+            raise Refusal(422, error.reason, error.remedy) from error
+        except RayflinkError as error:
+            raise Refusal(422, "could not start", str(error)) from error
 
     def _list(self, request: JsonRequest) -> Answer:
         keys = ("jid", "name", "state", "timestamps")
@@ -63,34 +73,64 @@ class SubmissionEndpoints:
         return self._dispatcher.describe()
 
     def _news(self, request: JsonRequest) -> Answer:
+        job, timeout_s = self._finder.started(request, wait_s(request)), wait_s(request)
+        if job is None:
+            return _binary({"note": "is being brought back", "chunks": [], "has_ended": False})
+        if isinstance(job, EndedJob):
+            return _binary({"note": "", "chunks": [], **_end(job.view)})
         reads = request.query.get("output", "true") != "false"
-        news = self._job(request).news(_timeout_s(request), reads)
-        head = {"note": news.note, "chunks": news.chunks, "has_ended": news.result is not None}
-        return _binary(msgspec.json.encode(head), news.result or b"")
+
+        def take() -> bytes:
+            news = job.news(timeout_s, reads)
+            head = {"note": news.note, "chunks": news.chunks, "has_ended": news.result is not None}
+            return _framed(head, news.result or b"")
+
+        return self._numbered(request, "news", take)
 
     def _rows(self, request: JsonRequest) -> Answer:
-        blocks = self._job(request).rows(_timeout_s(request))
-        head = msgspec.json.encode({"are_more": blocks is not None})
-        return _binary(head, *(blocks or ()))
+        job, timeout_s = self._finder.started(request, wait_s(request)), wait_s(request)
+        if job is None:
+            return _binary({"are_more": True, "are_lost": False})
+        if isinstance(job, EndedJob):
+            return _binary({"are_more": False, "are_lost": True})
+
+        def take() -> bytes:
+            blocks = job.rows(timeout_s)
+            return _framed({"are_more": blocks is not None, "are_lost": False}, *(blocks or ()))
+
+        return self._numbered(request, "rows", take)
 
     def _result(self, request: JsonRequest) -> Answer:
-        packed = self._job(request).result(_timeout_s(request))
-        return _binary(msgspec.json.encode({"has_ended": packed is not None}), packed or b"")
+        job, timeout_s = self._finder.started(request, wait_s(request)), wait_s(request)
+        if job is None:
+            return _binary({"has_ended": False})
+        if isinstance(job, EndedJob):
+            return _binary(_end(job.view))
+        packed = asked(lambda: job.result(timeout_s))
+        return _binary({"has_ended": packed is not None}, packed or b"")
 
-    def _job(self, request: JsonRequest) -> StartedJob:
-        try:
-            return self._dispatcher.client(request.parameters["jobid"].lower())
-        except UnknownJob as error:
-            raise Refusal(404, str(error)) from error
+    def _numbered(self, request: JsonRequest, what: str, take: Callable[[], bytes]) -> Answer:
+        text = request.query.get("number")
+        if text is None:
+            return _answer(asked(take))
+        if not text.isdecimal():
+            raise Refusal(400, f"found number={text!r}, wanted 1 for the first request and 1 more for each further one")
+        key = f"{what} {hex_id(request, 'jobid')}"
+        return _answer(self._answers.answer(key, int(text), lambda: asked(take)))
 
 
-def _binary(*pieces: bytes) -> FileAnswer:
-    return FileAnswer(framed(*pieces), "application/octet-stream")
+def _end(view: JobView) -> dict[str, Any]:
+    """Return the end of a job whose result is gone, as far as it can be read."""
+    return {"has_ended": True, "status": view.status(), "accumulators": view.accumulators()}
 
 
-def _timeout_s(request: JsonRequest) -> float:
-    text = request.query.get("wait_s", "1")
-    try:
-        return min(max(float(text), 0.0), MOST_WAIT_S)
-    except ValueError as error:
-        raise Refusal(400, f"found wait_s={text!r}, wanted seconds") from error
+def _binary(head: dict[str, Any], *pieces: bytes) -> FileAnswer:
+    return _answer(_framed(head, *(pieces or (b"",))))
+
+
+def _framed(head: dict[str, Any], *pieces: bytes) -> bytes:
+    return framed(json.dumps(head, default=str).encode(), *pieces)
+
+
+def _answer(content: bytes) -> FileAnswer:
+    return FileAnswer(content, "application/octet-stream")

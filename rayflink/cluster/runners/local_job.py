@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 PUBLISH_EVERY_S = 0.25
 """Time between two descriptions of the job for other threads."""
+MOVING_S = 0.1
+"""Time in which a suspended job answers."""
 ANSWER_S = 5.0
 """A question that the job's thread has not answered by then is an error: a function of the user does not return."""
 
@@ -109,20 +111,32 @@ class LocalJob:
     # for operators
 
     def cancel(self, by: str = "the user") -> None:
+        self._ensure_here()
         self._is_cancelled = True
         self._buffer.discard()
         self._cluster.cancel(by)
         self._woken.set()
 
     def stop(self) -> None:
+        self._ensure_here()
         self._cluster.stop()
         self._woken.set()
 
     def suspend(self) -> None:
-        """Let the job end here without being over: it goes on elsewhere, from its newest checkpoint."""
+        """Let the job end here without being over: it goes on elsewhere, from its newest checkpoint.
+
+        Rows that its client has not drawn can still be drawn.
+        """
         self._is_suspended = True
-        self._buffer.discard()
         self._woken.set()
+
+    def wait_until_drawn(self, timeout_s: float) -> bool:
+        """Wait until the client has drawn all rows; return whether it has."""
+        return self._buffer.wait_until_empty(timeout_s)
+
+    def _ensure_here(self) -> None:
+        if self.is_suspended:
+            raise ControlPlaneTimeout("a request", f"job {self.job_id}, which goes on elsewhere", 0)
 
     @property
     def is_suspended(self) -> bool:
@@ -154,6 +168,8 @@ class LocalJob:
         self._woken.set()
         while request.request_id not in self._cluster.answers:
             if self._ended.wait(min(0.02, max(until - time.monotonic(), 0))):
+                if self.is_suspended:
+                    return None
                 return self._cluster.answers.get(request.request_id) or request.job_has_ended()
             if time.monotonic() >= until:
                 return None
@@ -168,15 +184,28 @@ class LocalJob:
             return News()
         chunks = self.terminal.take(timeout_s)
         self._owner_seen = time.monotonic()
-        is_over = self._ended.is_set() and self.terminal.is_empty and self._buffer.is_empty
+        if self.is_suspended and not chunks:
+            return self._moving(timeout_s, News())
+        is_over = self._ended.is_set() and not self.is_suspended and self.terminal.is_empty and self._buffer.is_empty
         return News(chunks, "", self._packed_result() if is_over else None)
 
     def rows(self, timeout_s: float) -> tuple[bytes, ...] | None:
         self._owner_seen = time.monotonic()
-        return self._buffer.take(timeout_s)
+        blocks = self._buffer.take(timeout_s)
+        return self._moving(timeout_s, ()) if blocks is None and self.is_suspended else blocks
 
     def result(self, timeout_s: float) -> bytes | None:
-        return self._packed_result() if self._ended.wait(timeout_s) else None
+        if not self._ended.wait(timeout_s):
+            return None
+        return self._moving(timeout_s, None) if self.is_suspended else self._packed_result()
+
+    def _moving(self, timeout_s: float, answer: T) -> T:
+        """Return the answer of a job that goes on elsewhere, a moment later, so that it is not asked all the time."""
+        time.sleep(min(timeout_s, MOVING_S))
+        return answer
+
+    def packed_accumulators(self) -> bytes:
+        return to_bytes(self._in_job(self._cluster.job.report.accumulators))
 
     def _packed_result(self) -> bytes:
         if self._result is None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rayflink.actors.on_ray.driver.user_program import unpack
+from rayflink.actors.on_ray.task_log import Piece, read_pieces
 from rayflink.actors.task.process_inspection import ProcessInspection
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.text_output.logs import get_logger
@@ -31,6 +34,8 @@ __all__ = ["LocalRunner"]
 log = get_logger(__name__)
 END_S = 10.0
 """Time for the jobs to end when the cluster ends."""
+DRAW_S = 1.0
+"""Time in which clients may draw the rows that are left when the cluster ends."""
 REMEMBERED = 50
 """Jobs that have ended and whose results wait for their clients, the newest."""
 
@@ -48,6 +53,8 @@ class LocalRunner:
         self._jobs: dict[str, LocalJob] = {}
         self._ended: dict[str, LocalJob] = {}
         self._processes = LocalProcesses(lines.folder, self.statuses, ProcessInspection())
+        self._folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        """The files of the distributed cache, by job."""
 
     def start(self, submission: RemoteSubmission) -> LocalJob:
         """Load the program, and start its job.
@@ -59,8 +66,12 @@ class LocalRunner:
             remedy = "leave python.executable out, or submit it to a cluster on Ray"
             raise JobExecutionError(submission.job_id, "wants another interpreter than the cluster's process", remedy)
         self._unpack_files(submission)
-        graph = _graph(submission)
-        job = LocalJob(graph, submission.description, submission.submission.owner_timeout_ms, self._note_end)
+        try:
+            graph = replace(_graph(submission), user_artifacts=tuple(self._cached_files(submission).items()))
+            job = LocalJob(graph, submission.description, submission.submission.owner_timeout_ms, self._note_end)
+        except BaseException:
+            self._remove_files(submission.job_id)
+            raise
         with self._lock:
             self._jobs[job.job_id] = job
         job.begin(self._lines)
@@ -83,6 +94,10 @@ class LocalRunner:
         """Return the processes that run tasks: this one."""
         return self._processes
 
+    def log(self, job_id: str, positions: Mapping[str, int]) -> Sequence[Piece]:
+        """Return what follows the positions in the log of a job; () where there is nothing."""
+        return read_pieces(self._lines.folder / job_id, positions)
+
     def close(self) -> None:
         """Suspend the jobs, whose registry brings them back."""
         jobs = list(self._jobs.values())
@@ -91,6 +106,10 @@ class LocalRunner:
         for job in jobs:
             if not job.join(END_S):
                 log.warning("a job has not ended within %.0f s", END_S, extra={"job_id": job.job_id})
+        until = time.monotonic() + DRAW_S
+        for job in jobs:
+            if not job.wait_until_drawn(max(until - time.monotonic(), 0.0)):
+                log.warning("rows of a job were not drawn and are lost", extra={"job_id": job.job_id})
 
     def _note_end(self, job: LocalJob) -> None:
         with self._lock:
@@ -98,6 +117,28 @@ class LocalRunner:
             self._jobs.pop(job.job_id, None)
             while len(self._ended) > REMEMBERED:
                 del self._ended[next(iter(self._ended))]
+        self._remove_files(job.job_id)
+
+    def _remove_files(self, job_id: str) -> None:
+        with self._lock:
+            folder = self._folders.pop(job_id, None)
+        if folder is not None:
+            folder.cleanup()
+
+    def _cached_files(self, submission: RemoteSubmission) -> dict[str, str]:
+        """Return name -> path of the distributed cache, whose files are in a folder of the job from now on."""
+        files = dict(submission.submission.cached_files)
+        if submission.cached:
+            folder = tempfile.TemporaryDirectory(prefix="rayflink-cached-")
+            with self._lock:
+                self._folders[submission.job_id] = folder
+            for number, file in enumerate(submission.cached):
+                packed = Path(folder.name) / f"{number}.zip"
+                packed.write_bytes(file.content)
+                PythonArchive(str(packed), str(number)).unpack(folder.name)
+                packed.unlink()
+                files[file.name] = str(Path(folder.name) / str(number) / file.target)
+        return files
 
     def _unpack_files(self, submission: RemoteSubmission) -> None:
         if submission.submission.modules:

@@ -65,7 +65,7 @@ class PrintedLines:
             for stream in self._streams or ():
                 stream.flush()
             self._jobs.outputs = None
-            log.flush()
+            log.close()
 
 
 class _Router(Printed):

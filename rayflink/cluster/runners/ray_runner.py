@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from rayflink.actors.on_ray.driver.dispatched_jobs import Dispatched, DispatchedJob, DispatchedJobs
 from rayflink.actors.on_ray.driver.slot_calls import SlotCalls
+from rayflink.actors.on_ray.task_log import Piece
 from rayflink.launch.remote_submission import RemoteSubmission
 
 from ..jobs.cluster_job import Document
@@ -13,6 +15,9 @@ from ..jobs.cluster_process import ClusterProcesses
 from .ray_processes import RayProcesses
 
 __all__ = ["RayRunner"]
+
+CACHED = "rayflink-cached"
+"""Folder of the distributed cache."""
 
 
 class RayRunner:
@@ -33,10 +38,14 @@ class RayRunner:
             JobExecutionError: it cannot be loaded on the cluster.
         """
         archives = [(archive.name, archive.target, archive.content) for archive in submission.archives]
+        files = dict(submission.submission.cached_files)
+        for number, file in enumerate(submission.cached):  # relative to the folder of each process of the job
+            archives.append((f"{number}.zip", f"{CACHED}/{number}", file.content))
+            files[file.name] = f"{CACHED}/{number}/{file.target}"
+        inner = replace(submission.submission, cached_files=files)
         job = Dispatched(
-            submission.job_id, submission.name, submission.submission, submission.stored, submission.executable,
-            archives,
-        )  # fmt: skip
+            submission.job_id, submission.name, inner, submission.stored, submission.executable, archives
+        )
         return self._jobs.start(job)
 
     def find(self, job_id: str) -> DispatchedJob | None:
@@ -59,6 +68,10 @@ class RayRunner:
     def _calls(self, job_id: str, attempt: str) -> SlotCalls | None:
         job = self._jobs.find(job_id)
         return None if job is None else job.process(attempt)
+
+    def log(self, job_id: str, positions: Mapping[str, int]) -> Sequence[Piece]:
+        """Return what follows the positions in the log of a job, on all nodes."""
+        return self._jobs.log(job_id, positions)
 
     def close(self) -> None:
         """Do nothing: the jobs go on."""

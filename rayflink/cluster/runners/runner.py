@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from rayflink.actors.on_ray.driver.terminal import News
+from rayflink.actors.on_ray.task_log import Piece
 from rayflink.launch.remote_submission import RemoteSubmission
 
 from ..jobs.cluster_job import Document, RunningJob
@@ -25,6 +26,9 @@ class StartedJob(RunningJob, Protocol):
 
     def result(self, timeout_s: float) -> bytes | None:
         """Return the `JobResult`, packed; None when the job has not ended in time."""
+
+    def packed_accumulators(self) -> bytes:
+        """Return name -> value, packed, of the subtasks that have finished."""
 
 
 class Runner(Protocol):
@@ -48,6 +52,13 @@ class Runner(Protocol):
     @property
     def processes(self) -> ClusterProcesses:
         """Return the processes that run tasks."""
+
+    def log(self, job_id: str, positions: Mapping[str, int]) -> Sequence[Piece]:
+        """Return what follows the positions in the files of a job's log, a bounded part of each; () at their ends.
+
+        Args:
+            positions: file -> position behind what has been read; a file that is absent is read from its beginning.
+        """
 
     def close(self) -> None:
         """End what only lives with this process; jobs on a cluster go on."""

@@ -11,13 +11,17 @@ from .option_declaring import millis as _ms
 from .option_types import DURATION, INT, MEMORY, STRING, MemorySize
 
 __all__ = [
-    "CLUSTER_ID", "JOB_STORE_CAPACITY", "JOB_STORE_TIME", "REST_BIND_ADDRESS", "REST_CERTIFICATE",
-    "REST_CONNECTIONS", "REST_KEY", "REST_PORT", "REST_TOKEN", "REST_UPLOAD_SIZE", "WEB_REFRESH_INTERVAL",
+    "CLIENT_TIMEOUT", "CLUSTER_ID", "JOB_STORE_CAPACITY", "JOB_STORE_TIME", "REST_ADDRESS", "REST_ATTEMPTS",
+    "REST_BIND_ADDRESS", "REST_CERTIFICATE", "REST_CONNECTIONS", "REST_CONNECT_TIMEOUT", "REST_KEY", "REST_PORT",
+    "REST_RETRY_DELAY", "REST_TOKEN", "REST_UPLOAD_SIZE", "WEB_REFRESH_INTERVAL",
 ]  # fmt: skip
 
 CLUSTER = "Session cluster"
 """The heading of these options."""
 _PORT = (lambda value: 0 <= value <= 65535, "a port in [0, 65535]")
+REST_ADDRESS = _option(CLUSTER, "rest.address", STRING, None,
+                       "Host of the dispatcher to which clients send jobs, with rest.port; or its URL, such as "
+                       "https://flink.example.org. Default: the cluster that was started on this machine.", test=_NAME)
 REST_PORT = _option(CLUSTER, "rest.port", INT, 8081, "Port of the dispatcher; 0: a free one.", test=_PORT)
 REST_BIND_ADDRESS = _option(CLUSTER, "rest.bind-address", STRING, "127.0.0.1",
                             "Address on which the dispatcher listens; with one that other machines reach, every "
@@ -43,3 +47,14 @@ JOB_STORE_TIME = _option(CLUSTER, "jobstore.expiration-time", DURATION, _ms(3_60
                          "Time for which an ended job stays in the list of jobs.", test=_LONGER_THAN_ZERO)
 JOB_STORE_CAPACITY = _option(CLUSTER, "jobstore.max-capacity", INT, 1_000,
                              "Number of ended jobs in the list of jobs, the newest.", test=_POSITIVE)
+REST_CONNECT_TIMEOUT = _option(CLUSTER, "rest.connection-timeout", DURATION, _ms(15_000),
+                               "Longest time in which a client connects to the dispatcher.", test=_LONGER_THAN_ZERO)
+REST_ATTEMPTS = _option(CLUSTER, "rest.retry.max-attempts", INT, 20,
+                        "Attempts of a client at a request while the dispatcher does not answer, as it begins anew.",
+                        test=_POSITIVE)
+REST_RETRY_DELAY = _option(CLUSTER, "rest.retry.delay", DURATION, _ms(3_000),
+                           "Longest time between two of these attempts; the first ones come sooner.",
+                           test=_LONGER_THAN_ZERO)
+CLIENT_TIMEOUT = _option(CLUSTER, "client.heartbeat.timeout", DURATION, _ms(180_000),
+                         "Time without a request of its client after which a job with execution.attached and "
+                         "execution.shutdown-on-attached-exit is cancelled.", test=_LONGER_THAN_ZERO)

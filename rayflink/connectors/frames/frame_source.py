@@ -63,6 +63,9 @@ class FramePart:
 class FrameStore(Protocol):
     """Blocks of partitions; pickles as the way to them, also in processes that have only just begun."""
 
+    travels: bool
+    """Whether it takes its blocks along where it is sent, so that they are wherever it is read."""
+
     @property
     def surroundings(self) -> Mapping[str, str]:
         """Return the environment variables that a process needs before the store is unpickled there."""
@@ -122,6 +125,8 @@ class FrameFolder:
     Args:
         folder: exists, and is removed by `leave`.
     """
+
+    travels = False
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

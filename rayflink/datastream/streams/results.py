@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import InvalidTypesError
+from rayflink.common.records.arrow_rows import rows_to_arrow
 from rayflink.common.records.arrow_types import to_arrow_schema
 from rayflink.common.typeinfo import RowTypeInfo
 from rayflink.connectors.frames import spark_results
@@ -46,6 +47,9 @@ def columns_of(stream: DataStream, schema: pyarrow.Schema, job_name: str | None 
     """
     import pyarrow
 
+    if not launcher().reaches_frames(stream.get_execution_environment().get_configuration()):
+        rows = list(stream.execute_and_collect(job_name))
+        return pyarrow.Table.from_batches([rows_to_arrow(rows, schema)] if rows else [], schema)
     frame = _frame(stream, "to_arrow", schema, job_name, False)
     try:
         blocks = [frame.block(part, number) for part in frame.parts for number in range(part.blocks)]

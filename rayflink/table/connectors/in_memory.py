@@ -30,6 +30,8 @@ class HeldColumns:
         blocks: in order.
     """
 
+    travels = True
+
     def __init__(self, blocks: Sequence[pyarrow.RecordBatch]) -> None:
         self._blocks = list(blocks)
 

@@ -1,0 +1,122 @@
+"""The cluster that the options name, or that was started on this machine, and the token that belongs to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ConfigError
+from rayflink.common.options import registry as options
+from rayflink.common.process_begin import process_begin
+
+__all__ = ["ClusterAddress", "StartedCluster", "started_cluster", "started_cluster_file"]
+
+
+@dataclass(frozen=True)
+class StartedCluster:
+    """A cluster in the background of this machine, as its file says.
+
+    Args:
+        pid: of the dispatcher's process; 0: it is an actor of a Ray cluster.
+        begin: of that process, by which another process that gets its id is not taken for it.
+        url: on which it listens.
+        token: for clients.
+    """
+
+    pid: int
+    begin: str
+    url: str
+    token: str = field(default="", repr=False)
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether its process runs; of an actor that is not known."""
+        return not self.pid or bool(self.begin) and process_begin(self.pid) == self.begin
+
+
+def started_cluster_file() -> Path:
+    """Return the file that `rayflink cluster start` writes; only its user may read it."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "rayflink" / "cluster.json"
+
+
+def started_cluster() -> StartedCluster | None:
+    """Return the cluster that was started on this machine; None: there is none, or its process has ended."""
+    try:
+        document = json.loads(started_cluster_file().read_text())
+        started = StartedCluster(
+            int(document["pid"]), str(document["begin"]), str(document["url"]), str(document.get("token") or "")
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return started if started.is_alive else None
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """The address of a dispatcher, with what only this dispatcher is shown.
+
+    Args:
+        url: such as http://127.0.0.1:8081, without a path.
+        token: that belongs to it; "": none.
+        certificate: file of the certificate that it is trusted by, in PEM; None: those of this machine.
+    """
+
+    url: str
+    token: str = field(default="", repr=False)
+    certificate: str | None = None
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> ClusterAddress:
+        """Return the cluster of rest.address and rest.port; without them, the one that was started on this machine.
+
+        Its token is rest.token; else the one in the file of the cluster that was started here, if it has this address.
+
+        Raises:
+            ConfigError: no option names a cluster and none was started here, or the address is no host and no URL.
+        """
+        get = configuration.get
+        host, certificate, started = get(options.REST_ADDRESS), get(options.REST_CERTIFICATE), started_cluster()
+        port = get(options.REST_PORT) if configuration.contains_key(options.REST_PORT.key) else 0
+        if host is not None:
+            url = _url(host, get(options.REST_PORT), "http" if certificate is None else "https")
+        elif started is not None and port in (0, urlsplit(started.url).port):
+            url = started.url
+        elif port:
+            url = _url("127.0.0.1", port, "http" if certificate is None else "https")
+        else:
+            remedy = "start one with `rayflink cluster start`, or set rest.address and rest.port"
+            raise ConfigError(options.REST_ADDRESS.key, "nothing, and no cluster was started on this machine",
+                              "the address of a cluster, as execution.target is remote", remedy)  # fmt: skip
+        own = started.token if started is not None and _numeric(started.url) == _numeric(url) else ""
+        return cls(url, get(options.REST_TOKEN) or own, certificate)
+
+
+def _numeric(url: str) -> str:
+    return url.replace("//localhost:", "//127.0.0.1:")
+
+
+def _url(host: str, port: int, scheme: str) -> str:
+    """Return the URL of a host with its port, or of a URL that was written in place of the host.
+
+    >>> _url("10.0.0.3", 8081, "http"), _url("::1", 8081, "http"), _url("https://flink.example.org/", 8081, "http")
+    ('http://10.0.0.3:8081', 'http://[::1]:8081', 'https://flink.example.org:443')
+    """
+    if "://" not in host:
+        bare = host.strip("[]")
+        host = f"{scheme}://[{bare}]:{port}" if ":" in bare else f"{scheme}://{bare}:{port}"
+    try:
+        parts = urlsplit(host)
+        name, number = parts.hostname, parts.port
+    except ValueError:
+        parts, name, number = urlsplit(""), None, None
+    is_bare = parts.path in ("", "/") and not parts.query and not parts.fragment and parts.username is None
+    if parts.scheme not in ("http", "https") or not name or not is_bare:
+        remedy = "write for example rest.address: 10.0.0.3, with rest.port"
+        raise ConfigError(options.REST_ADDRESS.key, host, "a host, or a URL without a path", remedy)
+    shown = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown}:{number or (443 if parts.scheme == 'https' else 80)}"
