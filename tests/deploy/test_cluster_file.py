@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,27 +14,7 @@ import pytest
 import yaml
 
 from rayflink.common.options.option_sources import given_options
-
-ROOT = Path(__file__).parent.parent
-CLOUDS = {"aws": "s3://", "gcp": "gs://", "azure": "abfs://"}
-PART = r"(?ms)^# --- {cloud}: begin\.[^\n]*\n(.*?)^# --- {cloud}: end\.\n"
-
-
-def part(text: str, cloud: str) -> str:
-    found = re.search(PART.format(cloud=cloud), text)
-    assert found is not None, f"cluster.yaml has no part for {cloud}"
-    return found[1]
-
-
-def chosen(cloud: str) -> str:
-    """The file as a user makes it for a cloud: the AWS part commented, the lines of the other one freed of "# "."""
-    text = (ROOT / "cluster.yaml").read_text(encoding="utf-8")
-    if cloud != "aws":
-        ours, theirs = part(text, "aws"), part(text, cloud)
-        assert all(line.startswith("#") for line in theirs.splitlines())
-        text = text.replace(ours, "".join(f"# {line}\n" for line in ours.splitlines()))
-        text = text.replace(theirs, "".join(f"{line[2:]}\n" for line in theirs.splitlines()))
-    return text
+from tests.deploy.cloud_files import CLOUDS, ROOT, chosen, ready
 
 
 @pytest.fixture(params=CLOUDS)
@@ -45,6 +25,15 @@ def cloud(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def cluster(cloud: str) -> dict[str, Any]:
     return dict(yaml.safe_load(chosen(cloud)))
+
+
+def test_the_ready_file_of_a_cloud_is_what_cluster_yaml_says_of_it(cluster: dict[str, Any], cloud: str) -> None:
+    file, wanted = ROOT / "deploy" / "clouds" / f"{cloud}.yaml", ready(cloud)
+    if os.environ.get("RAYFLINK_WRITE_GOLDEN"):
+        file.write_text(wanted, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == wanted
+    assert yaml.safe_load(wanted) == cluster
+    assert [line for line in wanted.splitlines() if line.startswith("# ---") or "comment" in line] == []
 
 
 def ray_folder() -> Path:
@@ -102,3 +91,24 @@ def test_checkpoints_go_to_the_object_storage_of_the_cloud(
     directory = given.get_string("state.checkpoints.dir")
     assert directory is not None and directory.startswith(CLOUDS[cloud])
     assert not given.unknown_options()
+
+
+def test_the_head_node_keeps_its_state_in_redis_where_one_is_named(cluster: dict[str, Any], tmp_path: Path) -> None:
+    """The commands are run with a `ray` that writes down how it is called."""
+    folder = tmp_path / "rayflink-venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "ray").write_text('#!/bin/sh\nenv | grep ^RAY_ | sort\nprintf "%s\\n" "$@"\n')
+    (folder / "ray").chmod(0o755)
+    (tmp_path / ".ray").mkdir()
+    start, environment = cluster["head_start_ray_commands"][-1], {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    def said(command: str) -> str:
+        command = command.replace("ulimit -n 65536;", "")
+        return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True).stdout
+
+    assert "REDIS" not in said(start) and "--redis-password=\n" in said(start)
+    (tmp_path / ".ray" / "redis_password").write_text("secret\n")
+    with_redis = said(start.replace("REDIS=;", "REDIS=10.0.0.5:6379;"))
+    assert "RAY_REDIS_ADDRESS=10.0.0.5:6379\nRAY_external_storage_namespace=rayflink\n" in with_redis
+    assert "--redis-password=secret\n" in with_redis
+    assert "RAY_gcs_rpc_server_reconnect_timeout_s=600" in said(cluster["worker_start_ray_commands"][-1])
