@@ -84,7 +84,7 @@ class HistoryServer:
         )
 
     def _describe(self, request: JsonRequest) -> Answer:
-        return {"folders": self._folders, "refresh-interval": self._page_refresh_ms, **self.jobs.figures()}
+        return {"folders": self._folders, **self.jobs.figures()}
 
 
 def history_settings(configuration: Configuration) -> ServerSettings:

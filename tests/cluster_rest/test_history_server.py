@@ -37,6 +37,11 @@ def test_the_history_server_shows_jobs_of_several_folders_and_pages(tmp_path):
         server.jobs.refresh()
         assert [status["jid"] for status in server.jobs.statuses()] == [f"{3:032x}", f"{1:032x}"]
         assert len(LocalStorage(tmp_path / "b").list()) == 1
+        jobs = get(f"{server.url}/jobs/overview")["jobs"]
+        assert [(job["jid"], job["end-time"], job["tasks"]["finished"]) for job in jobs] == [
+            (f"{3:032x}", 300, 2), (f"{1:032x}", 100, 2),
+        ]  # fmt: skip
+        assert get(f"{server.url}/config")["features"]["web-history"] is True
         with urllib.request.urlopen(server.url, timeout=10) as page:
             assert page.headers["content-type"].startswith("text/html")
         with pytest.raises(urllib.error.HTTPError, match="404|405"):

@@ -104,6 +104,13 @@ def test_a_file_is_answered_without_a_token_with_its_type_status_and_headers(sta
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
+def test_connections_send_small_answers_at_once() -> None:
+    settings = ServerSettings("127.0.0.1", 0)
+    listening = HttpServer(settings, JsonApplication(settings, []))._listening()
+    assert listening.proto == socket.IPPROTO_TCP, "asyncio turns Nagle's algorithm off for TCP alone"
+    listening.close()
+
+
 def test_a_port_that_is_taken_and_a_wrong_certificate_are_named(start: Start, tmp_path: Any) -> None:
     taken = start(ServerSettings("127.0.0.1", 0)).url.rpartition(":")[2]
     with pytest.raises(ServerError, match=f"cannot listen on 127.0.0.1:{taken}.*give another port"):

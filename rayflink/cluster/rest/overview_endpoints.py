@@ -166,7 +166,9 @@ def _slots(processes: ClusterProcesses | None, statuses: Iterable[Document]) -> 
 
 
 def _entry(status: Document, now: int) -> JobEntry:
-    states = Counter(subtask["state"] for vertex in status["vertices"] for subtask in vertex["subtasks"])
+    states: Counter[str] = Counter()
+    for vertex in status["vertices"]:
+        states.update(vertex["states"])
     tasks = {state.value.lower(): states[state.value] for state in ExecutionState}
     return {
         "jid": status["jid"],
