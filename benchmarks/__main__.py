@@ -77,6 +77,7 @@ _ABOUT = {
     "hot_key": "MAX, FIRST_VALUE and the first ten rows over a changelog, of one key with 1 M rows and of 1 M keys",
     "multi_join": "joins of four inputs that change, as one operator and as three joins: CPU and bytes of state",
     "keyed_multiset": "SQL's keyed multiset: rows of a join that come and go by value, of 1 M keys and of a hot one",
+    "cluster_load": "a session cluster: 200 jobs submitted, 50 running, 100 requests a second; p99, memory",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
@@ -101,6 +102,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "keyed_multiset": {"keys": 100_000, "rows": 100_000},
     "kafka_source": {"records": 200_000, "pairs": 2},
     "object_store": {"rows": 20_000, "rounds": 1},
+    "cluster_load": {"jobs": 6, "running": 2, "seconds": 5.0, "rate": 20},
 }
 """Benchmark -> what `--small` gives to `run`."""
 _NEXMARK_WARM = 100_000

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
 from dataclasses import asdict
@@ -39,6 +40,7 @@ RECOVERED_S = 300.0
 """Seconds that `recover` waits until all jobs run."""
 LOOK_S = 0.5
 ASK_S = 30.0
+MOST_OF_ERROR = 2000
 _OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -199,6 +201,9 @@ def _ask(server: BackgroundServer, method: str, path: str) -> dict[str, Any]:
         with urllib.request.urlopen(request, timeout=ASK_S, context=trusted) as answer:
             document: dict[str, Any] = json.loads(answer.read() or b"{}")
             return document
+    except urllib.error.HTTPError as error:
+        said = error.read(MOST_OF_ERROR).decode(errors="replace")
+        raise ServerError(f"the cluster at {server.url} answered {error.code}: {said}", "see its log") from error
     except (OSError, ValueError) as error:
         remedy = "see whether the dispatcher runs: `rayflink cluster status`"
         raise ServerError(f"the cluster at {server.url} does not answer: {error}", remedy) from error

@@ -64,6 +64,17 @@ class RayService:
         actor = find_service(self._name, self._namespace)
         return None if actor is None else str(ray.get(actor.url.remote(), timeout=START_S))
 
+    def process(self) -> int:
+        """Return the id of the service's process.
+
+        Raises:
+            JobExecutionError: it does not run.
+        """
+        actor = find_service(self._name, self._namespace)
+        if actor is None:
+            raise JobExecutionError(self._name, "does not run", "start it first")
+        return int(ray.get(actor.process.remote(), timeout=START_S))
+
     def stop(self) -> bool:
         """Stop the service, for good; return whether there was one."""
         self.join()

@@ -1,0 +1,182 @@
+"""A session cluster under load: jobs come and end, some run all the time, and clients ask about them meanwhile.
+
+The dispatcher is an actor of a Ray on loopback. Jobs of one slot come until all were there; at most `running` of them
+run at a time, and each that ends makes room for the next. Clients ask for what a dashboard shows, at a fixed rate.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+
+from benchmarks.runs.ray_bounded import bounded_ray
+from rayflink.actors.on_ray.driver.ray_services import RayService
+from rayflink.common.options import registry as options
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.launch.remote_submission import RemoteSubmission
+
+TOKEN = "load"
+TARGET_P99_MS = 100.0
+CLIENTS = 8
+SERVICE = "rayflink/dispatcher"
+LONG_S = 36_000
+"""Seconds of a job that runs until it is cancelled."""
+_OVER = ("FINISHED", "CANCELED", "FAILED")
+
+
+class Client:
+    """One connection to the dispatcher."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+        """Send a request, and return the status and the JSON of its answer."""
+        self._connection.request(method, path, body, {"Authorization": f"Bearer {TOKEN}"})
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"{}")
+
+
+def run(
+    data_path: str | None, jobs: int = 200, running: int = 50, seconds: float = 300.0, rate: int = 100
+) -> dict[str, Any]:
+    """Submit jobs, keep some running, ask at a rate, and return times, counts and memory.
+
+    Args:
+        jobs: submitted in all.
+        running: jobs at a time; the last ones run until the end.
+        seconds: for which requests are sent while they run.
+        rate: requests a second, of all clients together.
+    """
+    with bounded_ray(running + 2), tempfile.TemporaryDirectory(prefix="cluster-load-") as folder:
+        service = RayService(SERVICE, "rayflink")
+        chosen = {options.REST_PORT.key: 0, options.REST_TOKEN.key: TOKEN, options.HA_STORAGE_DIR.key: folder}
+        began = time.monotonic()
+        url = service.start("rayflink.cluster.ray_cluster:service", chosen)
+        startup_s = time.monotonic() - began
+        try:
+            submitted = _submit(url, jobs, running, Path(folder))
+            asked = _ask_for(url, seconds, rate, service.process())
+            states = Counter(job["state"] for job in Client(url).ask("GET", "/rayflink/jobs")[1]["jobs"])
+        finally:
+            service.stop()
+    return {
+        "seconds_startup": startup_s,
+        **submitted,
+        **asked,
+        **{f"jobs_{state.lower()}": number for state, number in sorted(states.items())},
+        "target_p99_ms_at_most": TARGET_P99_MS,
+    }
+
+
+def _submit(url: str, jobs: int, running: int, folder: Path) -> dict[str, float]:
+    """Submit jobs, no more at a time than may run; all but the last `running` end after a second."""
+    client, times = Client(url), []
+    began = time.monotonic()
+    for number in range(jobs):
+        while sum(job["state"] not in _OVER for job in client.ask("GET", "/rayflink/jobs")[1]["jobs"]) >= running:
+            time.sleep(0.1)
+        body = _job(number, 1 if number < jobs - running else LONG_S, folder)
+        sent = time.monotonic()
+        status, answer = client.ask("POST", "/rayflink/jobs?client=load", body)
+        times.append(time.monotonic() - sent)
+        assert status == 200, answer
+    return {
+        "jobs": jobs,
+        "submit_p50_s": _percentile(times, 50),
+        "submit_p99_s": _percentile(times, 99),
+        "submit_all_s": time.monotonic() - began,
+    }
+
+
+def _job(number: int, seconds: int, folder: Path) -> bytes:
+    env = StreamExecutionEnvironment({
+        "execution.checkpointing.interval": "10 s", "execution.checkpointing.dir": str(folder / "checkpoints"),
+        "parallelism.default": 1,
+    })  # fmt: skip
+
+    def wait(value: int) -> int:
+        time.sleep(0.5)
+        return value
+
+    numbers = env.from_sequence(1, 2 * seconds).map(wait)
+    numbers.key_by(lambda value: value % 10).reduce(lambda left, right: left + right).add_sink(lambda value: None)
+    graph = replace(env.get_job_graph(), name=f"load {number}")
+    return RemoteSubmission.of(graph, (), None).encode()
+
+
+def _ask_for(url: str, seconds: float, rate: int, process: int) -> dict[str, float]:
+    """Ask at a rate, spread over some clients, each request at its time whether or not the one before was slow."""
+    ids = [job["jid"] for job in Client(url).ask("GET", "/rayflink/jobs")[1]["jobs"] if job["state"] == "RUNNING"]
+    times: list[tuple[float, str]] = []
+    errors: Counter[int] = Counter()
+    due = count()
+    begin = time.monotonic()
+    memory = [_memory_mb(process)]
+
+    def ask(paths: Iterator[tuple[str, str]]) -> None:
+        client = Client(url)
+        while True:
+            number = next(due)
+            at_s = begin + number / rate
+            if at_s > begin + seconds:
+                return
+            time.sleep(max(at_s - time.monotonic(), 0))
+            kind, path = next(paths)
+            status, _ = client.ask("GET", path)
+            times.append((time.monotonic() - at_s, kind))
+            if status != 200:
+                errors[status] += 1
+
+    threads = [threading.Thread(target=ask, args=(_paths(ids, start),)) for start in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(min(10, seconds / 5))
+        memory.append(_memory_mb(process))
+    all_ms = [1000 * took for took, _ in times]
+    kinds = sorted({kind for _, kind in times})
+    slowest = {f"p99_ms {kind}": _percentile([1000 * took for took, own in times if own == kind], 99) for kind in kinds}
+    late = memory[len(memory) // 3 :]
+    return {
+        "requests": len(times),
+        "requests_a_second": len(times) / seconds,
+        "p50_ms": _percentile(all_ms, 50),
+        "p99_ms": _percentile(all_ms, 99),
+        "most_ms": max(all_ms),
+        **slowest,
+        "errors": sum(errors.values()),
+        "memory_mb_begin": memory[0],
+        "memory_mb_end": memory[-1],
+        "memory_mb_growth_of_last_two_thirds": late[-1] - late[0],
+    }
+
+
+def _paths(ids: list[str], start: int) -> Iterator[tuple[str, str]]:
+    """Return what a dashboard asks for, again and again: the overview, then a job with its vertices and checkpoints."""
+    for job_id in cycle(ids[start:] + ids[:start]):
+        for kind in ("/jobs/overview", "/overview", "/jobs/{}", "/jobs/{}/checkpoints", "/jobs/{}/exceptions"):
+            yield kind, kind.format(job_id)
+
+
+def _memory_mb(process: int) -> float:
+    return float(psutil.Process(process).memory_info().rss >> 20)
+
+
+def _percentile(values: list[float], percent: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(math.ceil(len(ordered) * percent / 100), len(ordered)) - 1] if ordered else math.nan

@@ -1,0 +1,142 @@
+"""Real kills of a session cluster: its dispatcher, coordinators, slots, a node, all of it; its jobs are verified.
+
+    python -m tests.exactly_once.cluster_kills --rounds 30 --seed 7 --jobs 3
+
+A round kills with signal 9 what the seed says. Where the whole cluster was killed, a new one is started, and
+`rayflink cluster recover` brings the jobs back. The round is over when every job has completed two more checkpoints and
+the dispatcher lists every job once, running. After all rounds the sources are released, every job must finish, and the
+verifier must find every line of every job once.
+
+Ends with 0 when it did and nothing is left on the machine, else with 1 and the round that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.cluster import watching
+from tests.exactly_once.running import RoundFailed
+from tests.exactly_once.session_cluster import OVER, SessionCluster, SubmittedLines, session_cluster
+from tests.suite.leftovers import Watch
+
+VICTIMS = ("dispatcher", "coordinator", "slot", "node", "cluster")
+ROUND_S = 60
+"""Time for which there are records."""
+ACTORS = {"dispatcher": "ServiceActor", "coordinator": "CoordinatorActor", "slot": "SlotActor"}
+
+
+def run(
+    rounds: Sequence[str], seed: int, folder: Path, say: Callable[[str], None], jobs: int = 2, within_s: float = 90
+) -> bool:
+    """Run jobs through all rounds to their end; return whether their output is exact.
+
+    Raises:
+        RoundFailed: a round, or the end, did not go as it has to.
+    """
+    chance = random.Random(seed)
+    with session_cluster(folder) as cluster:
+        lines = [_submitted(cluster, folder, number, len(rounds)) for number in range(jobs)]
+        _await_progress(cluster, lines, within_s)
+        done: Counter[str] = Counter()
+        took: list[float] = []
+        for number, victim in enumerate(rounds, start=1):
+            time.sleep(chance.uniform(0, 1.0))
+            began = time.monotonic()
+            what = _strike(cluster, victim, chance)
+            _await_progress(cluster, lines, within_s)
+            took.append(time.monotonic() - began)
+            done[victim] += 1
+            say(f"round {number}: killed {what}; all jobs went on after {took[-1]:.1f} s")
+        for job in lines:
+            job.release()
+        if not watching.eventually(lambda: set((cluster.states() or {}).values()) == {"FINISHED"}, within_s * 2):
+            raise RoundFailed(f"the jobs did not finish: {cluster.states()}")
+        verdicts = [job.verdict() for job in lines]
+        known = len(cluster.states() or {})
+        for verdict in verdicts:
+            say(verdict.report())
+        kinds = " ".join(f"{victim}={done[victim]}" for victim in VICTIMS)
+        say(f"rounds={len(rounds)} seed={seed} {kinds} slowest={max(took):.1f}s jobs={known} of {jobs}")
+        return known == jobs and all(verdict.is_exact for verdict in verdicts)
+
+
+def _submitted(cluster: SessionCluster, folder: Path, number: int, rounds: int) -> SubmittedLines:
+    own = folder / f"job-{number}"
+    own.mkdir()
+    rate = 100
+    job = SubmittedLines(own, rate * ROUND_S * (rounds + 1) // 2, rate=rate)
+    answer = cluster.ask("POST", "/rayflink/jobs?client=kills", job.body(f"lines {number}"))
+    assert answer["jobid"] == job.job_id
+    return job
+
+
+def _strike(cluster: SessionCluster, victim: str, chance: random.Random) -> str:
+    if victim == "node":
+        return cluster.kill_worker()
+    if victim != "cluster":
+        return cluster.kill(ACTORS[victim], chance.choice)
+    what = cluster.kill_all()
+    cluster.forget_dispatcher()
+    cluster.start()
+    cluster.join_worker()
+    cluster.rayflink("cluster", "recover")
+    return what
+
+
+def _await_progress(cluster: SessionCluster, lines: Sequence[SubmittedLines], within_s: float) -> None:
+    """Wait until each job has completed two more checkpoints, and the dispatcher lists each once, running."""
+    wanted = {job.job_id: job.newest_checkpoint() + 2 for job in lines}
+
+    def is_there() -> bool:
+        states = cluster.states()
+        if states is None:
+            return False
+        if ended := [job_id for job_id, state in states.items() if state in OVER]:
+            raise RoundFailed(f"jobs have ended: {ended} of {states}")
+        late = [job for job in lines if job.newest_checkpoint() < wanted[job.job_id]]
+        return not late and states == {job.job_id: "RUNNING" for job in lines}
+
+    if not watching.eventually(is_there, within_s):
+        newest = {job.job_id: job.newest_checkpoint() for job in lines}
+        raise RoundFailed(f"no two checkpoints of each job within {within_s:.0f} s: {cluster.states()}, {newest}")
+
+
+def main(given: list[str]) -> int:
+    """Run a campaign; return the code to end with."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
+    parser.add_argument("--within", type=float, default=90, metavar="SECONDS", help="for a recovery")
+    asked = parser.parse_args(given)
+    chance = random.Random(asked.seed)
+    first = list(asked.victims)
+    chance.shuffle(first)
+    rounds = (first + [chance.choice(asked.victims) for _ in range(asked.rounds)])[: asked.rounds]
+    watch = Watch.start()
+    is_well = False
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        try:
+            say = functools.partial(print, flush=True)
+            is_well = run(rounds, asked.seed, Path(folder), say, asked.jobs, asked.within)
+        except RoundFailed as failed:
+            print(f"FAILED seed={asked.seed}: {failed}", flush=True)
+        finally:
+            for line in watch.leftovers(deadline_s=15):
+                print(f"left over: {line}", flush=True)
+                is_well = False
+            watch.close()
+    return 0 if is_well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
