@@ -227,6 +227,10 @@ class DispatchedJobs:
             self._jobs[job_id] = present = job.published_on(self._board)
         return present
 
+    def status(self, job_id: str) -> Document | None:
+        """Return the newest status that a job has published; None: it has published none."""
+        return self._board.status(job_id)
+
     def statuses(self) -> list[Document]:
         """Return the status of each job that runs, at most some seconds old."""
         return list(self._board.statuses().values())

@@ -7,13 +7,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rayflink.actors.job.job_document import job_document
 from rayflink.actors.job.submission import Stored
-from rayflink.common.errors import RayflinkError, described
-from rayflink.common.job_status import JobStatus
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.storage.ledger import LedgerEnded
@@ -25,6 +24,7 @@ from ..registry.job_registry import AcceptedJob, JobRegistry
 from ..registry.leadership import DispatcherFenced, Leadership
 from ..runners.runner import Runner, StartedJob
 from .ended_jobs import EndedJobs
+from .job_documents import began_ms, beginning_document, is_over, last_document, now_ms, status_document
 
 __all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
 
@@ -34,6 +34,8 @@ LOOK_EVERY_S = 0.5
 CHECK_EVERY_S = 2.0
 """Time between two looks for another dispatcher."""
 JOIN_S = 10.0
+STARTERS = 4
+"""Jobs that are brought back at a time."""
 
 
 class NotReady(RayflinkError):
@@ -52,12 +54,14 @@ class DispatcherSettings:
         most_ended: number of ended jobs in the list.
         storage_options: by which the coordinators of jobs reach the registry.
         archive: takes each job that has ended; None: none are archived.
+        starters: run the calls that bring jobs back; None: some threads.
     """
 
     ended_s: float = 3600.0
     most_ended: int = 1000
     storage_options: tuple[tuple[str, str], ...] = ()
     archive: Callable[[JobView], None] | None = None
+    starters: Executor | None = None
 
 
 class Dispatcher:
@@ -80,7 +84,10 @@ class Dispatcher:
         self._foreign: dict[str, Document] = {}
         """Jobs that run here and were started by programs themselves, by id."""
         self._ended = EndedJobs(settings.ended_s, settings.most_ended)
+        self._seen: dict[str, Document] = {}
+        """The newest status of each accepted job that was published."""
         self._starting: set[str] = set()
+        self._starters = settings.starters or ThreadPoolExecutor(STARTERS, "start job")
         self._stopped, self._woken = threading.Event(), threading.Event()
         self.fenced: DispatcherFenced | None = None
         """The error of a dispatcher that has been taken over from."""
@@ -109,7 +116,7 @@ class Dispatcher:
         Raises:
             StorageError: the registry cannot be read or written.
         """
-        self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, _now_ms())
+        self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, now_ms())
         for job in self._registry.accepted():
             snapshot = self._registry.ended(job.job_id)
             if snapshot is None:
@@ -141,6 +148,7 @@ class Dispatcher:
         self._woken.set()
         if self._thread.ident is not None:
             self._thread.join(JOIN_S)
+        self._starters.shutdown(wait=False, cancel_futures=True)
         self._runner.close()
 
     # for clients
@@ -161,7 +169,7 @@ class Dispatcher:
         submission = RemoteSubmission.decode(data)
         job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
         self._ensure_leads()
-        job = AcceptedJob(job_id, submission.name, _now_ms(), by, digest)
+        job = AcceptedJob(job_id, submission.name, now_ms(), by, digest)
         with self._lock:
             if not self._registry.accept(job, data):
                 return job_id
@@ -195,24 +203,23 @@ class Dispatcher:
             accepted = list(self._accepted.values())
         for job in accepted:
             if job.job_id not in running:
-                started = self._runner.find(job.job_id)
-                running[job.job_id] = _initializing(job) if started is None else started.status()
+                running[job.job_id] = self._last_status(job)
         ended = {snapshot.job_id: snapshot.status() for snapshot in self._ended.all()}
-        return sorted({**running, **ended}.values(), key=_began, reverse=True)
+        return sorted({**running, **ended}.values(), key=began_ms, reverse=True)
 
     def view(self, job_id: str) -> JobView:
         """Return a job to read. Raises: `UnknownJob`."""
         snapshot = self._ended.get(job_id)
         if snapshot is not None:
             return snapshot
-        job = self._runner.find(job_id)
-        if job is not None:
-            return job
         with self._lock:
             accepted = self._accepted.get(job_id)
-        if accepted is not None:
-            return JobSnapshot(_empty_document(accepted))
-        raise UnknownJob(job_id)
+        if accepted is not None and self._runner.status(job_id) is None:  # it begins, or comes back
+            return JobSnapshot(status_document(self._last_status(accepted), None))
+        job = self._runner.find(job_id)
+        if job is None:
+            raise UnknownJob(job_id)
+        return job
 
     def running(self, job_id: str) -> RunningJob:
         """Return a job to ask. Raises: `UnknownJob`, `JobHasEnded`."""
@@ -222,10 +229,18 @@ class Dispatcher:
         job = self._runner.find(job_id)
         if job is None:
             raise UnknownJob(job_id)
-        state = str(job.status()["state"])
-        if JobStatus(state).is_terminal:
-            raise JobHasEnded(job_id, state)
+        status = self._runner.status(job_id)
+        if status is not None and is_over(status):
+            raise JobHasEnded(job_id, str(status["state"]))
         return job
+
+    def _last_status(self, job: AcceptedJob) -> Document:
+        """Return the last known status of a job, of which there may be a newer one that is not published yet."""
+        status = self._runner.status(job.job_id) or self._seen.get(job.job_id)
+        if status is None:
+            document: Document = beginning_document(job)["status"]
+            return document
+        return status
 
     # starting
 
@@ -239,7 +254,7 @@ class Dispatcher:
         log.error("job %s (%s) cannot be started: %s", submission.name, submission.job_id, described(error))
         with self._lock:
             job = self._accepted.pop(submission.job_id)
-        document = _empty_document(job, submission.description, "FAILED", described(error))
+        document = beginning_document(job, submission.description, "FAILED", described(error))
         self._note(JobSnapshot(document))
 
     def _ensure_leads(self) -> None:
@@ -279,17 +294,27 @@ class Dispatcher:
             accepted = {key: job for key, job in self._accepted.items() if key not in self._starting}
         for job_id, job in accepted.items():
             status = statuses.get(job_id)
-            if status is not None and not _is_over(status):
+            if status is not None and not is_over(status):
+                self._seen[job_id] = status
                 continue
             started = self._runner.find(job_id)
             if started is None:
-                self._bring_back(job)
-            elif _is_over(started.status()):
-                self._note(JobSnapshot.of(started))
+                self._starting.add(job_id)
+                self._starters.submit(self._bring_back, job)
+            elif (snapshot := _snapshot_of_ended(started)) is not None:
+                self._note(snapshot)
         self._look_at_foreign(statuses)
 
     def _bring_back(self, job: AcceptedJob) -> None:
         """Start a job again that was accepted, does not run, and has not ended."""
+        try:
+            self._start_again(job)
+        except RayflinkError as error:
+            log.warning("job %s (%s) could not be brought back now: %s", job.name, job.job_id, error)
+        finally:
+            self._starting.discard(job.job_id)
+
+    def _start_again(self, job: AcceptedJob) -> None:
         snapshot = self._registry.ended(job.job_id)
         if snapshot is not None:
             self._note(snapshot)
@@ -300,8 +325,8 @@ class Dispatcher:
         try:
             self._start(submission)
         except LedgerEnded as error:  # its checkpoints say that it has ended; how, was lost with its coordinator
-            self._note(JobSnapshot(_empty_document(job, submission.description, "FINISHED", described(error))))
-        except StorageError:
+            self._note(JobSnapshot(beginning_document(job, submission.description, "FINISHED", described(error))))
+        except (StorageError, ControlPlaneTimeout, TaskLost):  # it is tried again
             raise
         except (RayflinkError, ImportError, AttributeError) as error:
             self._give_up(submission, error)
@@ -314,23 +339,23 @@ class Dispatcher:
             if job_id not in own and self._ended.get(job_id) is None:
                 self._foreign[job_id] = status
         for job_id, last in list(self._foreign.items()):
-            if job_id in statuses and not _is_over(statuses[job_id]):
+            if job_id in statuses and not is_over(statuses[job_id]):
                 continue
             started = self._runner.find(job_id)
             if started is None:
-                snapshot = JobSnapshot(_last_document(self._runner.recorded(job_id) or last))
-            elif _is_over(started.status()):
-                snapshot = JobSnapshot.of(started)
+                snapshot: JobSnapshot | None = JobSnapshot(last_document(self._runner.recorded(job_id) or last))
             else:
-                continue
-            del self._foreign[job_id]
-            self._keep(snapshot)
+                snapshot = _snapshot_of_ended(started)
+            if snapshot is not None:
+                del self._foreign[job_id]
+                self._keep(snapshot)
 
     def _note(self, snapshot: JobSnapshot) -> None:
         """Note the end of a job in the registry, and keep it for readers."""
         self._registry.end(snapshot)
         with self._lock:
             self._accepted.pop(snapshot.job_id, None)
+            self._seen.pop(snapshot.job_id, None)
         self._keep(snapshot)
 
     def _keep(self, snapshot: JobSnapshot) -> None:
@@ -344,53 +369,10 @@ class Dispatcher:
             self._registry.forget(job_id)
 
 
-def _initializing(job: AcceptedJob) -> Document:
-    document: Document = _empty_document(job)["status"]
-    return document
-
-
-def _empty_document(
-    job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = ""
-) -> dict[str, Any]:
-    """Return the document of a job that has not begun here."""
-    now = _now_ms()
-    exceptions = [{"timestamp": now, "task": "dispatcher", "exception": reason}] if reason else []
-    status = {
-        "jid": job.job_id,
-        "name": job.name,
-        "state": state,
-        "timestamps": {"INITIALIZING": job.accepted_ms, state: now},
-        "vertices": [],
-        "recovery": None,
-        "exceptions": exceptions,
-        "scope": "",
-        "metrics": {},
-    }
-    return _document(status, description)
-
-
-def _last_document(status: Document) -> dict[str, Any]:
-    """Return the document of a job of which only a status is left; one that was not over then has failed."""
-    if not _is_over(status):
-        entry = {"timestamp": _now_ms(), "task": "coordinator", "exception": "the job's coordinator was lost"}
-        stamps = {**status["timestamps"], "FAILED": _now_ms()}
-        exceptions = [*status.get("exceptions", ()), entry]
-        status = {**status, "state": "FAILED", "timestamps": stamps, "exceptions": exceptions}
-    return _document(status, None)
-
-
-def _document(status: Document, description: Document | None) -> dict[str, Any]:
-    empty = {"jid": status["jid"], "name": status["name"], "mode": "STREAMING", "configuration": {}, "vertices": []}
-    return job_document(status, description or empty, lambda number: None, {})
-
-
-def _is_over(status: Document) -> bool:
-    return JobStatus(status["state"]).is_terminal
-
-
-def _began(status: Document) -> int:
-    return min((int(stamp) for stamp in status["timestamps"].values()), default=0)
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
+def _snapshot_of_ended(started: StartedJob) -> JobSnapshot | None:
+    """Return a job that publishes no status, if it has ended; None: it has not, or begins just now."""
+    try:
+        return JobSnapshot.of(started) if is_over(started.status()) else None
+    except (ControlPlaneTimeout, TaskLost, JobExecutionError) as error:
+        log.info("a job cannot be asked yet: %s", error)
+        return None

@@ -81,6 +81,11 @@ class LocalRunner:
         """Return a job that runs, or has ended a short time ago."""
         return self._jobs.get(job_id) or self._ended.get(job_id)
 
+    def status(self, job_id: str) -> Document | None:
+        """Return the newest status of a job that runs, or has ended a short time ago."""
+        job = self.find(job_id)
+        return None if job is None else job.status()
+
     def statuses(self) -> Sequence[Document]:
         """Return the status of every job that runs."""
         return [job.status() for job in list(self._jobs.values())]

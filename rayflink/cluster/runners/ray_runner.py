@@ -52,6 +52,10 @@ class RayRunner:
         """Return a job that has a coordinator."""
         return self._jobs.find(job_id)
 
+    def status(self, job_id: str) -> Document | None:
+        """Return the newest status that a job has published."""
+        return self._jobs.status(job_id)
+
     def statuses(self) -> Sequence[Document]:
         """Return the status of every job of the namespace."""
         return self._jobs.statuses()

@@ -43,6 +43,9 @@ class Runner(Protocol):
     def find(self, job_id: str) -> StartedJob | None:
         """Return a job that runs here already, whoever started it; None: there is none."""
 
+    def status(self, job_id: str) -> Document | None:
+        """Return the newest status of a job that is known without asking for it; None: none is."""
+
     def statuses(self) -> Sequence[Document]:
         """Return the status of every job that runs here, whoever started it, at most some seconds old."""
 

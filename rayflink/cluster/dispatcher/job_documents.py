@@ -1,0 +1,65 @@
+"""Documents of jobs of which no runner has a status: those that begin, cannot begin, or were lost."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rayflink.actors.job.job_document import job_document
+from rayflink.common.job_status import JobStatus
+
+from ..jobs.cluster_job import Document
+from ..registry.job_registry import AcceptedJob
+
+__all__ = ["beginning_document", "began_ms", "is_over", "last_document", "now_ms", "status_document"]
+
+
+def beginning_document(
+    job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = ""
+) -> dict[str, Any]:
+    """Return the document of a job that has not begun here."""
+    now = now_ms()
+    exceptions = [{"timestamp": now, "task": "dispatcher", "exception": reason}] if reason else []
+    status = {
+        "jid": job.job_id,
+        "name": job.name,
+        "state": state,
+        "timestamps": {"INITIALIZING": job.accepted_ms, state: now},
+        "vertices": [],
+        "recovery": None,
+        "exceptions": exceptions,
+        "scope": "",
+        "metrics": {},
+    }
+    return status_document(status, description)
+
+
+def last_document(status: Document) -> dict[str, Any]:
+    """Return the document of a job of which only a status is left; one that was not over then has failed."""
+    if not is_over(status):
+        entry = {"timestamp": now_ms(), "task": "coordinator", "exception": "the job's coordinator was lost"}
+        stamps = {**status["timestamps"], "FAILED": now_ms()}
+        exceptions = [*status.get("exceptions", ()), entry]
+        status = {**status, "state": "FAILED", "timestamps": stamps, "exceptions": exceptions}
+    return status_document(status, None)
+
+
+def status_document(status: Document, description: Document | None) -> dict[str, Any]:
+    """Return the document of a job of which nothing but a status, and perhaps its description, is known."""
+    empty = {"jid": status["jid"], "name": status["name"], "mode": "STREAMING", "configuration": {}, "vertices": []}
+    return job_document(status, description or empty, lambda number: None, {})
+
+
+def is_over(status: Document) -> bool:
+    """Return whether a job has ended."""
+    return JobStatus(status["state"]).is_terminal
+
+
+def began_ms(status: Document) -> int:
+    """Return when a job began, epoch milliseconds."""
+    return min((int(stamp) for stamp in status["timestamps"].values()), default=0)
+
+
+def now_ms() -> int:
+    """Return the time, epoch milliseconds."""
+    return int(time.time() * 1000)
