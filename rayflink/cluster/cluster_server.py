@@ -26,14 +26,18 @@ from rayflink.state.storage.storage_schemes import open_storage
 from .archives.archive_store import ArchiveStore
 from .archives.archive_writer import ArchiveWriter
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from .dispatcher.dispatcher_log import DispatcherLog
 from .jobs.cluster_job import UnknownJob
 from .pages.static_pages import StaticPages
 from .rest.absent_requests import AbsentRequests
+from .rest.applications import ApplicationEndpoints
 from .rest.cluster_operations import ClusterOperations
 from .rest.job_operations import JobOperations
 from .rest.job_rescaling import JobRescaling
 from .rest.live_endpoints import LiveEndpoints
+from .rest.openapi.openapi_endpoints import OpenApiEndpoints
 from .rest.operations import Operations
+from .rest.processes.process_endpoints import ProcessEndpoints
 from .rest.reading_endpoints import ReadingEndpoints
 from .rest.remote_job_endpoints import RemoteJobEndpoints
 from .rest.route_order import by_precision
@@ -81,6 +85,9 @@ class ClusterServer:
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
             None if self._archives is None else self._archives.add,
         )  # fmt: skip
+        self._configuration, self._processes = configuration, runner.processes
+        self._log_folder = tempfile.TemporaryDirectory(prefix="rayflink-dispatcher-")
+        self._log = DispatcherLog(Path(self._log_folder.name))
         self._storage_options, self._refresh_ms = how, get(options.WEB_REFRESH_INTERVAL).to_millis()
         self.shut_down = threading.Event()
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
@@ -107,6 +114,7 @@ class ClusterServer:
             StorageError: the registry cannot be read or written.
         """
         self._server.start()
+        self._log.start()
         try:
             self.dispatcher.start(self._server.url)
             self._begin_archives()
@@ -118,10 +126,12 @@ class ClusterServer:
         """Stop; jobs on Ray go on, those of this process are brought back by the next cluster with this registry."""
         self.dispatcher.close()  # while clients can still draw the rows that are left
         self._server.stop()
+        self._log.stop()
         if self._archives is not None:
             self._archives.close()
         for call in self.at_stop:
             call()
+        self._log_folder.cleanup()
 
     def _begin_archives(self) -> None:
         """Write archives from now on, first those of jobs that ended when no dispatcher could write them."""
@@ -145,9 +155,12 @@ class ClusterServer:
             JobRescaling(dispatcher),
             ClusterOperations(operations, self.shut_down.set, self._storage_options),
             AbsentRequests(),
-            ReadingEndpoints(dispatcher, self._refresh_ms),
+            ReadingEndpoints(dispatcher, self._refresh_ms, self._processes),
+            ProcessEndpoints(dispatcher, self._processes, self._configuration.to_dict(), self._log.files),
+            ApplicationEndpoints(dispatcher),
         ]
-        return by_precision(route for endpoints in topics for route in endpoints.routes())
+        routes = [route for endpoints in topics for route in endpoints.routes()]
+        return by_precision([*routes, *OpenApiEndpoints(routes).routes()])
 
 
 def local_cluster(configuration: Configuration, registry: str | None = None) -> ClusterServer:

@@ -27,7 +27,7 @@ class KnownJob:
     def status(self) -> Document:
         vertices = [{"id": SOURCE, "name": "source", "parallelism": 1}, {"id": SINK, "name": "sink", "parallelism": 2}]
         for vertex in vertices:
-            vertex["subtasks"] = []
+            vertex |= {"subtasks": [], "states": {}}
         return {"jid": self.job_id, "name": "words", "state": self.state, "timestamps": {}, "vertices": vertices}
 
     def description(self) -> Document:

@@ -20,6 +20,10 @@ IN_ANSWERS = {
     r".* vertex 0 .*/jm-operator-metrics \[\]: empty here": "sources report in their tasks, not in the coordinator",
     r"(running|restarting) /jobs/\{job\}/resource-requirements status: Flink 500, here 200":
         "Flink's default scheduler has none; here every job can be rescaled, as with its adaptive scheduler",
+    r".* /(jobs/\{job\}/)?jobmanager/environment /jvm/options\[\]: empty here":
+        "an interpreter of Python has no options where none are given",
+    r"cluster /jars /files\[\]: empty here": "there are no jars",
+    r"running vertex . .*/flamegraph\S* /data: missing here": "these jobs are stepped by the test, in no process",
 }  # fmt: skip
 """Differences of answers."""
 IN_REFUSALS = {
@@ -31,6 +35,9 @@ IN_REFUSALS = {
         "a job that has ended is no fault of the server",
     r"running /jobs/[0-9a-f]{32}/execution-result text: .*": "one text for all requests",
     r"running /(jobs/\{job\}/)?nosuch text: .*": "no files are looked for",
+    r"running /(taskmanagers/nosuch|applications/[0-9a-f]{32}) status: Flink 500, here 404":
+        "what is not there is no fault of the server",
+    r"running /savepoint-disposal/[0-9a-f]{32} text: .*": "Flink names an object of its own",
 }
 """Differences of errors: their status, or the text."""
 MISSING_METRICS = {

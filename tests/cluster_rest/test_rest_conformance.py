@@ -11,10 +11,19 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from rayflink.actors.task.process_inspection import ProcessInspection
+from rayflink.cluster.dispatcher.dispatcher_log import DispatcherLog
 from rayflink.cluster.jobs.job_snapshot import JobSnapshot
+from rayflink.cluster.rest.absent_requests import AbsentRequests
+from rayflink.cluster.rest.applications import ApplicationEndpoints
+from rayflink.cluster.rest.cluster_operations import ClusterOperations
+from rayflink.cluster.rest.job_operations import JobOperations
 from rayflink.cluster.rest.metric_values import job_metrics, vertex_metrics
+from rayflink.cluster.rest.operations import Operations
+from rayflink.cluster.rest.processes.process_endpoints import ProcessEndpoints
 from rayflink.cluster.rest.reading_endpoints import ReadingEndpoints
 from rayflink.cluster.rest.route_order import by_precision
+from rayflink.cluster.runners.local_processes import LocalProcesses
 from tests.cluster_rest.jobs_of_tests import JobsOfTests
 from tests.cluster_rest.json_shapes import Shape, differences
 from tests.cluster_rest.known_jobs import Requests
@@ -23,9 +32,6 @@ from tests.cluster_rest.rest_differences import IN_ANSWERS, IN_REFUSALS, MISSING
 from tests.cluster_rest.rest_requests import RestRequest, requests, wrong_requests
 
 pytestmark = pytest.mark.slow
-_ELSEWHERE = re.compile(r"/(taskmanagers|jobmanager|jars|applications|datasets|savepoint-disposal)\b(?!$)|"
-                        r"^/(taskmanagers|datasets|jars)|flamegraph|/savepoints/|/checkpoints/0123")  # fmt: skip
-"""Requests about processes and operations, which are tested with those."""
 _OPERATOR = re.compile(r"^(Source__events|discard__Writer|Sink__discard|sum|parse)\.")
 _CLASS = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
 
@@ -34,13 +40,21 @@ class Cluster:
     """Sends requests about the jobs of the tests."""
 
     def __init__(self, folder: Path) -> None:
-        self.jobs = JobsOfTests(str(folder))
-        self._requests = Requests(*by_precision(ReadingEndpoints(self.jobs).routes()))
+        self.jobs = jobs = JobsOfTests(str(folder))
+        self._processes = processes = LocalProcesses(folder, jobs.statuses, ProcessInspection())
+        operations, files = Operations(), DispatcherLog(folder).files
+        topics: list[Any] = [
+            ReadingEndpoints(jobs, processes=processes), ProcessEndpoints(jobs, processes, {"rest.port": "0"}, files),
+            ApplicationEndpoints(jobs), AbsentRequests(), JobOperations(jobs, operations),
+            ClusterOperations(operations, lambda: None),
+        ]  # fmt: skip
+        self._requests = Requests(*by_precision(route for topic in topics for route in topic.routes()))
 
     def ask(self, request: RestRequest) -> tuple[int, Any]:
         view = self.jobs.by_kind[request.kind or "running"]
         status, latest = view.status(), (view.checkpoints() or {})["latest"]["completed"]
-        names = {"job": status["jid"], "checkpoint": str(latest["id"] if latest else 1)}
+        names = {"tm": self._processes.list()[0].process_id}
+        names |= {"job": status["jid"], "checkpoint": str(latest["id"] if latest else 1)}
         if request.vertex is not None:
             names["vertex"] = status["vertices"][request.vertex]["id"]
         return self.get(request.address(names))
@@ -61,10 +75,6 @@ def flink() -> dict[str, dict[str, Any]]:
     return {answer["request"]: answer for answer in answers}
 
 
-def ours(requests: Iterable[RestRequest]) -> Iterator[RestRequest]:
-    return (request for request in requests if _ELSEWHERE.search(request.path) is None)
-
-
 def unexplained(lines: Iterable[str], reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the lines that no reason fits, and the reasons that fit no line."""
     found, patterns = list(lines), {pattern: re.compile(pattern) for pattern in reasons}
@@ -75,7 +85,7 @@ def unexplained(lines: Iterable[str], reasons: Mapping[str, str]) -> tuple[list[
 
 def compared(cluster: Cluster, flink: Mapping[str, Any], requests: Iterable[RestRequest]) -> Iterator[tuple[bool, str]]:
     """Return (whether it is about an error of both, the line) for each difference."""
-    for request in ours(requests):
+    for request in requests:
         status, body = cluster.ask(request)
         recorded = flink[request.title]
         both_refuse = status >= 400 and recorded["status"] >= 400
@@ -117,9 +127,9 @@ def test_metrics_have_the_ids_of_flink(cluster: Cluster, flink: dict[str, Any]) 
 def test_an_ended_job_answers_from_json_as_it_did(cluster: Cluster) -> None:
     view = cluster.jobs.by_kind["failed"]
     snapshot, jobs = JobSnapshot.of(view), cluster.jobs
-    before = {request.title: cluster.ask(request) for request in ours(requests(2)) if request.kind == "failed"}
+    before = {request.title: cluster.ask(request) for request in requests(2) if request.kind == "failed"}
     jobs.replace("failed", snapshot)
-    after = {title: cluster.ask(request) for request in ours(requests(2)) if (title := request.title) in before}
+    after = {title: cluster.ask(request) for request in requests(2) if (title := request.title) in before}
     jobs.replace("failed", view)
     assert len(before) > 50
     assert [title for title in before if _timeless(before[title]) != _timeless(after[title])] == []

@@ -21,7 +21,7 @@ Bound = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 VertexId = Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{32}$")]
 
 
-class Bounds(msgspec.Struct, rename="camel", frozen=True):
+class ParallelismBounds(msgspec.Struct, rename="camel", frozen=True):
     """The numbers of subtasks that a vertex may have.
 
     Args:
@@ -33,14 +33,14 @@ class Bounds(msgspec.Struct, rename="camel", frozen=True):
     upper_bound: Bound
 
 
-class VertexRequirements(msgspec.Struct, frozen=True):
+class WantedResources(msgspec.Struct, frozen=True):
     """The resources of a vertex.
 
     Args:
         parallelism: bounds of its subtasks.
     """
 
-    parallelism: Bounds
+    parallelism: ParallelismBounds
 
 
 class JobRescaling:
@@ -58,7 +58,7 @@ class JobRescaling:
     def routes(self) -> list[Route]:
         """Return the functions of the requests."""
         job, name = "/jobs/{jobid}", "JobResourceRequirementsBody"
-        update = TypedEndpoint(self._update, None, dict[VertexId, VertexRequirements], name)
+        update = TypedEndpoint(self._update, None, dict[VertexId, WantedResources], name)
         refused = TypedEndpoint(self._refuse)
         return [
             *versioned("PUT", f"{job}/resource-requirements", update, Role.OPERATE),
@@ -66,7 +66,7 @@ class JobRescaling:
             *versioned("GET", f"{job}/rescaling/{{triggerid}}", refused, Role.READ),
         ]
 
-    def _update(self, request: JsonRequest, body: Mapping[str, VertexRequirements]) -> Empty:
+    def _update(self, request: JsonRequest, body: Mapping[str, WantedResources]) -> Empty:
         """Change the parallelism of a running job in place, each vertex to its upper bound."""
         job_id = hex_id(request, "jobid")
         if not body:
@@ -94,7 +94,7 @@ class JobRescaling:
         raise Refusal(503, problem, "send PUT /jobs/:jobid/resource-requirements")
 
 
-def _problems(wanted: Mapping[str, Bounds], status: Document, description: Document) -> Iterator[str]:
+def _problems(wanted: Mapping[str, ParallelismBounds], status: Document, description: Document) -> Iterator[str]:
     """Yield in Flink's words why a job cannot have these parallelisms."""
     most = {str(vertex["id"]): int(vertex["max_parallelism"]) for vertex in description["vertices"]}
     known = [str(vertex["id"]) for vertex in status["vertices"]]

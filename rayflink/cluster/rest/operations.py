@@ -17,7 +17,16 @@ from rayflink.serving.json_requests import Refusal
 
 from .java_throwable import FailureCause, failure_cause
 
-__all__ = ["Failed", "OperationFailed", "OperationKey", "OperationResult", "Operations", "Status", "TriggerResponse"]
+__all__ = [
+    "Failed",
+    "OperationFailed",
+    "OperationKey",
+    "OperationResult",
+    "Operations",
+    "Status",
+    "TriggerResponse",
+    "in_thread",
+]
 
 log = get_logger(__name__)
 T = TypeVar("T")
@@ -107,7 +116,8 @@ class _Outcome:
     ended_ms: int
 
 
-def _in_thread(work: Callable[[], None]) -> None:
+def in_thread(work: Callable[[], None]) -> None:
+    """Let work run in a thread of its own."""
     threading.Thread(target=work, name="operation", daemon=True).start()
 
 
@@ -124,7 +134,7 @@ class Operations:
     """
 
     def __init__(
-        self, now_ms: Callable[[], int] = _now_ms, start: Callable[[Callable[[], None]], None] = _in_thread
+        self, now_ms: Callable[[], int] = _now_ms, start: Callable[[Callable[[], None]], None] = in_thread
     ) -> None:
         self._now_ms, self._start = now_ms, start
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from .execution_figures import job_times, process_id_of
 from .job_lookup import now_ms
 from .typed_requests import TypedEndpoint, versioned
 
-__all__ = ["SCHEDULER", "OverviewEndpoints", "job_type"]
+__all__ = ["SCHEDULER", "JobEntry", "OverviewEndpoints", "job_entry", "job_type"]
 
 SCHEDULER = "Adaptive"
 """Flink's scheduler that changes the parallelism of a job that runs, as every job here can."""
@@ -142,7 +142,7 @@ class OverviewEndpoints:
     def _entries(self, request: JsonRequest) -> JobEntries:
         """Return every job with its times and the states of its tasks."""
         now = now_ms()
-        return {"jobs": [_entry(status, now) for status in self._jobs.statuses()]}
+        return {"jobs": [job_entry(status, now) for status in self._jobs.statuses()]}
 
 
 def job_type(status: Document) -> str:
@@ -165,7 +165,7 @@ def _slots(processes: ClusterProcesses | None, statuses: Iterable[Document]) -> 
     return len(reported), len(reported), 0
 
 
-def _entry(status: Document, now: int) -> JobEntry:
+def job_entry(status: Document, now: int) -> JobEntry:
     states: Counter[str] = Counter()
     for vertex in status["vertices"]:
         states.update(vertex["states"])
