@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 
 from rayflink.cli.main import main
 from rayflink.common.functions.function_classes import MapFunction
+from rayflink.common.metrics.span import trace_id
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
 from tests.cluster import watching
+from tests.common.metrics.trace_collector import collecting
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("cluster")]
 
@@ -77,10 +80,29 @@ def test_log_lines_of_a_task_carry_job_vertex_and_subtask(capsys):
     env = StreamExecutionEnvironment({"parallelism.default": 1})
     env.from_collection([7]).map(Warns()).name("Warns").add_sink(lambda n: None).name("Out")
     job = env.execute("warns").get_job_id()
-    who = rf"job={job} vertex=.*Warns.* subtask=0"
+    who = rf"job={job} vertex=.*Warns.* subtask=0 attempt=0"
     assert re.search(rf"WARNING my_job: mapped 7 {who}$", capsys.readouterr().err, re.M), "at the driver"
 
     logs = Path(ray._private.worker._global_node.get_logs_dir_path())
     logger = r"INFO +rayflink\.actors\.task\.task"
     received = re.compile(rf"{logger}: Received task .* \(1/1\) \(attempt #0\)\. {who}$", re.M)
     assert watching.eventually(lambda: any(received.search(f.read_text()) for f in logs.glob("worker-*.err")), 10)
+
+
+def test_a_job_on_ray_reports_traces_and_logs_json(capsys):
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install 'rayflink[otel]'")
+    with collecting() as collector:
+        options = {"parallelism.default": 1, "rayflink.log.format": "json", "execution.checkpointing.interval": "1 h"}
+        env = StreamExecutionEnvironment({**options, "traces.reporter.otel.exporter.endpoint": collector.url})
+        env.from_collection([7]).map(Warns()).name("Warns").add_sink(lambda n: None).name("Out")
+        job = str(env.execute("traced").get_job_id())
+        assert watching.eventually(lambda: "Checkpoint" in collector.roots, within_s=20)
+    assert collector.roots == {
+        "JobInitialization": collector.roots["JobInitialization"],
+        "Checkpoint": trace_id(job, "checkpoint/1"),
+    }
+    capsys.readouterr()
+    assert main(["logs", job]) == 0
+    lines = [line[line.index("{") :] for line in capsys.readouterr().out.splitlines() if '{"time"' in line]
+    [line] = [line for line in map(json.loads, lines) if line["logger"] == "my_job"]
+    assert (line["level"], line["message"], line["job"], line["attempt"]) == ("WARNING", "mapped 7", job, 0)

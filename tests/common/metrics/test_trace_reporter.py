@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.metrics.span import Span, Trace, trace_id
 from rayflink.common.metrics.trace_reporter import TraceReporter, trace_reporter
 from rayflink.common.metrics.trace_settings import TraceSettings
+from tests.common.metrics.trace_collector import Collector, collecting
 
 ENDPOINT = "traces.reporter.otel.exporter.endpoint"
 
@@ -85,40 +84,11 @@ def test_traces_are_off_unless_an_endpoint_or_the_reporter_is_set() -> None:
     assert settings is not None and settings.endpoint == "https://c/otlp/v1/traces"
 
 
-class Collector(ThreadingHTTPServer):
-    """A collector of OpenTelemetry: what it was sent, decoded."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, Any]] = []
-        super().__init__(("127.0.0.1", 0), _Receive)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Receive(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.requests.append((self.path, ExportTraceServiceRequest.FromString(body)))  # type: ignore[attr-defined]
-        self.send_response(200)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install 'rayflink[otel]'")
-    with Collector() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+    with collecting() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.slow
@@ -145,7 +115,7 @@ def test_a_collector_gets_the_tree_with_its_ids_and_attributes(collector: Collec
 
 
 @pytest.mark.slow
-def test_a_job_reports_its_checkpoints_and_ends_without_a_collector(collector: Any) -> None:
+def test_a_job_reports_its_checkpoints_and_ends_without_a_collector(collector: Collector) -> None:
     from rayflink.connectors.collection import CollectSink
     from rayflink.datastream import StreamExecutionEnvironment
 
@@ -156,11 +126,7 @@ def test_a_job_reports_its_checkpoints_and_ends_without_a_collector(collector: A
         return str(env.execute("traced").get_job_id())
 
     job_id = run(collector.url)
-    spans = [
-        span for _, request in collector.requests for resource in request.resource_spans
-        for scope in resource.scope_spans for span in scope.spans
-    ]  # fmt: skip
-    roots = {span.name: span.trace_id.hex() for span in spans if not span.parent_span_id}
+    roots = collector.roots
     assert set(roots) == {"JobInitialization", "Checkpoint"}
     assert roots["Checkpoint"] == trace_id(job_id, "checkpoint/1")
     assert run("http://127.0.0.1:9")
