@@ -23,7 +23,7 @@ from ..task.services import TaskServices
 from ..task.slicing import Slicer
 from ..task.slot_memory import SlotMemory
 from ..task.task import StreamTask
-from ..task.task_folders import remove_folders, remove_spills
+from ..task.task_folders import remove_folders, remove_spills, report_disks
 
 
 class TaskCarrier(Protocol):
@@ -99,6 +99,7 @@ class TaskExecutor:
         with spoken_by(deployment.identity):
             task = StreamTask(deployment, self._clock, mailbox, slicer, services or self.services)
         self.memory.report_in(task.metrics.group.group)
+        report_disks(task.metrics.group.group, deployment.config)
         self.tasks[deployment.attempt] = task
         return task
 

@@ -39,6 +39,7 @@ from ..task.services import TaskServices
 from ..task.slot_memory import SlotMemory
 from ..task.stalls import WARN_AFTER_S, StepWatch
 from ..task.task import StreamTask
+from ..task.task_folders import report_disks
 from ..task.wiring import wake_at_feedback
 from .deployment_check import LoadedProgram, TaskSubmissionError
 from .driver.terminal import Printed
@@ -313,6 +314,7 @@ class RayTask:
             task = StreamTask(whole, SystemClock(), self._mailbox, services=services)
             task.metrics.located(self._process.place["host"], self._process.process_id)
             memory.report_in(task.metrics.group.group)
+            report_disks(task.metrics.group.group, deployment.config)
             wake_at_feedback(whole, self._wake.set)
             return task
         except (ConfigError, TaskSubmissionError) as error:

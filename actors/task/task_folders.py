@@ -1,7 +1,7 @@
 """The folders of a job on the disks of a node: one an attempt, one of copies; each goes when nothing needs it.
 
 A task that ends removes its own. What a killed attempt left is removed by the attempt that takes its place, or at the
-end of the job.
+end of the job. The room on these disks is a metric of each task.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rayflink.common.configuration import reading
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.options import registry as options
 from rayflink.common.text_output.logs import get_logger
 
 from ..messages.messages import TaskDeployment
 
 log = get_logger(__name__)
+TOTAL, FREE = "rayflink.Status.Disk.Total", "rayflink.Status.Disk.Free"
+"""Metrics of the disk that has the least free."""
 
 
 def spill_folder(deployment: TaskDeployment) -> Path:
@@ -93,3 +97,33 @@ def _folders(disk: Path, prefix: str) -> list[Path]:
 def _remove(folder: Path) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
+
+
+def report_disks(group: MetricGroup, config: Mapping[str, object]) -> None:
+    """Let a task's metric group report the size and the free bytes of the disk that has the least free.
+
+    Args:
+        group: of the task.
+        config: of its job, which names the folders of state and of spilled data.
+    """
+    get = reading(config).get
+    folders = sorted({*(get(options.ROCKSDB_DIRS) or ()), *(get(options.TMP_DIRS) or (tempfile.gettempdir(),))})
+    group.gauge(FREE, partial(_disk_bytes, folders, 0))
+    group.gauge(TOTAL, partial(_disk_bytes, folders, 1))
+
+
+def _disk_bytes(folders: list[str], index: int) -> int | None:
+    usage = _fullest(folders)
+    return None if usage is None else usage[index]
+
+
+def _fullest(folders: list[str]) -> tuple[int, int] | None:
+    """Return the free bytes and the size of the disk with the least free; None where none can be read."""
+    usages = []
+    for folder in folders:
+        try:
+            usage = shutil.disk_usage(folder)
+        except OSError:  # a folder that no task has made yet
+            continue
+        usages.append((usage.free, usage.total))
+    return min(usages, default=None)

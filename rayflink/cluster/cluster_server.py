@@ -5,13 +5,14 @@ from __future__ import annotations
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.job_status import JobStatus
+from rayflink.common.metrics.prometheus import Sample
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import get_logger
@@ -29,6 +30,7 @@ from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from .dispatcher.dispatcher_log import DispatcherLog
 from .jobs.cluster_job import UnknownJob
 from .pages.static_pages import StaticPages
+from .registry.counted_storage import CountedStorage
 from .rest.absent_requests import AbsentRequests
 from .rest.applications import ApplicationEndpoints
 from .rest.cluster_operations import ClusterOperations
@@ -38,6 +40,7 @@ from .rest.live_endpoints import LiveEndpoints
 from .rest.openapi.openapi_endpoints import OpenApiEndpoints
 from .rest.operations import Operations
 from .rest.processes.process_endpoints import ProcessEndpoints
+from .rest.prometheus_endpoint import PrometheusEndpoint
 from .rest.reading_endpoints import ReadingEndpoints
 from .rest.remote_job_endpoints import RemoteJobEndpoints
 from .rest.route_order import by_precision
@@ -92,12 +95,15 @@ class ClusterServer:
         self.shut_down = threading.Event()
         """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
         self._runner = runner
-        self.dispatcher = Dispatcher(open_storage(registry, how), runner, settings)
+        self._registry = CountedStorage(open_storage(registry, how))
+        self.dispatcher = Dispatcher(self._registry, runner, settings)
         """The dispatcher, which can be asked once the cluster has started."""
         self.token = get(options.REST_TOKEN) or secrets.token_urlsafe(32)
         """The token with which programs are submitted, a new one where the options say none."""
         bounds = server_settings(configuration, self.token)
-        self._server = HttpServer(bounds, JsonApplication(bounds, self._routes()))
+        self._filter_labels = get(options.PROM_FILTER_LABELS)
+        self._application = JsonApplication(bounds, self._routes())
+        self._server = HttpServer(bounds, self._application)
         self.at_stop: list[Callable[[], None]] = []
         """Functions to call when it has stopped."""
 
@@ -144,11 +150,23 @@ class ClusterServer:
         except (StorageError, UnknownJob) as error:  # one may be forgotten meanwhile
             log.warning("archives could not be listed: %s", error)
 
+    def _samples(self) -> Iterator[Sample]:
+        """Return the metrics of the dispatcher itself."""
+        yield from self._application.statistics.samples()
+        yield from self._registry.samples()
+        dispatcher, help = self.dispatcher, "Number of this dispatcher among those of the registry"
+        yield Sample("rayflink_dispatcher_epoch", {}, dispatcher.epoch, help)
+        help = "Jobs that were brought back at the beginning"
+        yield Sample("rayflink_dispatcher_recovered_jobs", {}, dispatcher.recovered, help)
+        help = "1 while another dispatcher leads the cluster"
+        yield Sample("rayflink_dispatcher_fenced", {}, dispatcher.fenced is not None, help)
+
     def _routes(self) -> list[Route]:
-        dispatcher, operations = self.dispatcher, Operations()
+        dispatcher, operations, labels = self.dispatcher, Operations(), self._filter_labels
         topics: list[Topic] = [
             SubmissionEndpoints(dispatcher),
             LiveEndpoints(dispatcher, self._storage_options),
+            PrometheusEndpoint(dispatcher, self._processes, [self._samples], filter_label_values=labels),
             StaticPages(),
             RemoteJobEndpoints(dispatcher, self._runner),
             JobOperations(dispatcher, operations),

@@ -9,6 +9,7 @@ import pytest
 from rayflink.cluster.jobs.cluster_process import ClusterProcess
 from rayflink.cluster.registry.counted_storage import CountedStorage
 from rayflink.cluster.rest.prometheus_endpoint import PrometheusEndpoint
+from rayflink.common.errors import ControlPlaneTimeout
 from rayflink.common.metrics.prometheus_text import OMITTED
 from rayflink.serving.json_requests import FileAnswer, JsonRequest, Role
 from rayflink.serving.request_statistics import OTHER, RequestStatistics
@@ -62,11 +63,23 @@ def test_jobs_are_counted_by_state_and_known_by_name() -> None:
     assert shown['rayflink_jobs{state="RUNNING"}'] == shown['rayflink_jobs{state="FAILED"}'] == 1
     assert shown['rayflink_jobs{state="FINISHED"}'] == 0
     assert shown['flink_jobmanager_numRunningJobs{host="n0"}'] == 1
-    assert shown[f'rayflink_job_state{{job_id="{2:032x}",job_name="job 2",state="FAILED"}}'] == 1
+    assert shown[f'rayflink_job_state{{job_id="{2:032x}",job_name="job_2",state="FAILED"}}'] == 1
     waiting = {name: value for name, value in shown.items() if name.startswith("rayflink_job_waiting_for_slots")}
     assert [value for _, value in sorted(waiting.items())] == [0, 1], "of jobs that have not ended"
     slots = [shown[f'flink_jobmanager_{name}{{host="n0"}}'] for name in ("taskSlotsTotal", "taskSlotsAvailable")]
     assert slots == [5, 2] and shown['flink_jobmanager_numRegisteredTaskManagers{host="n0"}'] == 2
+
+
+class Lost:
+    """A cluster that does not answer."""
+
+    def list(self) -> list[ClusterProcess]:
+        raise ControlPlaneTimeout("list", "the cluster", 1000)
+
+
+def test_what_the_cluster_does_not_say_now_is_left_out() -> None:
+    shown = series(scrape(PrometheusEndpoint(Jobs(), Lost())))  # type: ignore[arg-type]
+    assert "rayflink_build_info" in str(shown) and "taskSlots" not in str(shown)
 
 
 def test_tasks_have_flinks_names_and_labels() -> None:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
+from rayflink.common.errors import RayflinkError, described
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.process_samples import process_samples
-from rayflink.common.metrics.prometheus import Sample
+from rayflink.common.metrics.prometheus import Sample, written
 from rayflink.common.metrics.prometheus_status import job_samples, operator_samples, task_samples
 from rayflink.common.metrics.prometheus_text import accepted_format, exposition
+from rayflink.common.text_output.logs import get_logger
 from rayflink.serving.json_requests import Answer, FileAnswer, JsonRequest, Role, Route
 from rayflink.version import __version__
 
@@ -20,6 +22,7 @@ from ..jobs.cluster_process import ClusterProcesses
 
 __all__ = ["MOST_BYTES", "PrometheusEndpoint", "cluster_samples"]
 
+log = get_logger(__name__)
 MOST_BYTES = 64 << 20
 """Bytes of an answer; what has no room, operators first, is left out and counted."""
 SampleSource = Callable[[], Iterable[Sample]]
@@ -58,9 +61,10 @@ class PrometheusEndpoint:
         return [Route("GET", "/metrics", self._metrics, Role.READ)]
 
     def _metrics(self, request: JsonRequest) -> Answer:
+        """Return the metrics of the cluster and of all its jobs, as text for Prometheus."""
         text_format = accepted_format(request.headers.get("accept", ""))
         own = chain(process_samples(), *(source() for source in self._sources))
-        slots = () if self._processes is None else _slots(self._processes, self._host)
+        slots = [] if self._processes is None else _slots(self._processes, self._host)
         of_jobs = cluster_samples(self._jobs.statuses(), self._host, self._filter_label_values)
         content = exposition(chain(own, slots, of_jobs), text_format, self._most_bytes)
         return FileAnswer(content, text_format.value)
@@ -83,6 +87,7 @@ def cluster_samples(
     yield Sample("flink_jobmanager_numRunningJobs", {"host": host}, running, help)
     for status in statuses:
         job_id, name, state = (str(status[key]) for key in _JOB_LABELS)
+        name = written(name) if filter_label_values else name  # as in the series of Flink
         labels = {"job_id": job_id, "job_name": name, "state": state}
         yield Sample("rayflink_job_state", labels, 1, "1 for the state in which a job is")
         yield from _waiting(status, labels)
@@ -98,13 +103,19 @@ def _waiting(status: Document, labels: dict[str, str]) -> Iterator[Sample]:
         yield Sample("rayflink_job_waiting_for_slots", own, bool(status.get("waiting")), "1 while it waits for slots")
 
 
-def _slots(processes: ClusterProcesses, host: str) -> Iterator[Sample]:
-    """Return the number of processes and slots, under Flink's names."""
-    known = processes.list()
+def _slots(processes: ClusterProcesses, host: str) -> list[Sample]:
+    """Return the number of processes and slots, under Flink's names; [] where the cluster does not answer now."""
+    try:
+        known = processes.list()
+    except RayflinkError as error:
+        log.warning("the processes of the cluster are not counted: %s", described(error))
+        return []
     amounts = {
         "numRegisteredTaskManagers": len(known),
         "taskSlotsTotal": sum(process.slots for process in known),
         "taskSlotsAvailable": sum(process.free_slots for process in known),
     }
-    for name, amount in amounts.items():
-        yield Sample(f"flink_jobmanager_{name}", {"host": host}, amount, f"{name} (scope: jobmanager)")
+    return [
+        Sample(f"flink_jobmanager_{name}", {"host": host}, amount, f"{name} (scope: jobmanager)")
+        for name, amount in amounts.items()
+    ]
