@@ -146,8 +146,13 @@ def encode_submission(submission: Submission) -> bytes:
     return json.dumps(about | fields).encode() + b"\n" + body
 
 
-def decode_submission(data: bytes, url: str, job_id: str) -> Submission:
-    """Read what `encode_submission` wrote; `url` says in errors where it is.
+def decode_submission(data: bytes, url: str, job_id: str, other_rayflink: bool = False) -> Submission:
+    """Read what `encode_submission` wrote.
+
+    Args:
+        url: where it is, for errors.
+        job_id: of the job.
+        other_rayflink: take it from another version of rayflink, too; the graph itself says whether it can be read.
 
     Raises:
         JobExecutionError: other versions wrote it.
@@ -161,7 +166,8 @@ def decode_submission(data: bytes, url: str, job_id: str) -> Submission:
     if wanted != checksum:
         raise DamagedFileError(url, "the bytes of the program", f"checksum {checksum:08x}", f"{wanted:08x}")
     written = fields.pop("versions")
-    different = [f"{name} {written[name]}, here {here}" for name, here in versions().items() if written[name] != here]
+    here = {name: number for name, number in versions().items() if name != "rayflink" or not other_rayflink}
+    different = [f"{name} {written[name]}, here {number}" for name, number in here.items() if written[name] != number]
     if different:
         reason = f"was stored by other versions: {'; '.join(different)}"
         remedy = "run it with those, or run its program again with -s and the path of a checkpoint or savepoint"

@@ -12,9 +12,11 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rayflink.actors.local.local_runs import apply_log_levels
 from rayflink.actors.on_ray.driver.ray_services import RayService
@@ -28,6 +30,7 @@ from rayflink.common.options.store_options import storage_options
 from rayflink.serving.http_server import ServerError
 from rayflink.serving.rest_settings import client_tls
 from rayflink.state.storage.storage_schemes import open_storage
+from rayflink.version import __version__
 
 from .background import Background, BackgroundServer, own_server, state_folder, write_private
 from .given_options import configuration_of, of_command_line
@@ -40,6 +43,7 @@ RECOVERED_S = 300.0
 """Seconds that `recover` waits until all jobs run."""
 LOOK_S = 0.5
 ASK_S = 30.0
+RENEW_S = 900.0
 MOST_OF_ERROR = 2000
 _OVER = ("FINISHED", "CANCELED", "FAILED")
 
@@ -110,6 +114,39 @@ def recover(chosen: argparse.Namespace) -> int:
     return OK
 
 
+def upgrade(chosen: argparse.Namespace) -> int:
+    """Let the dispatcher, then each job, go on with the version that is installed now, and return the exit code.
+
+    The dispatcher is replaced while the jobs run. Each job takes a savepoint and goes on from there in new processes;
+    one that cannot goes on as it was, or is tried again, and the next ones are left as they are.
+    """
+    running = BACKGROUND.running()
+    if running is None:
+        print("rayflink: no cluster was started here; `rayflink cluster start` starts one", file=sys.stderr)
+        return FAILED
+    same = [f"{options.REST_TOKEN.key}={running.token}", f"{options.REST_PORT.key}={urlsplit(running.url).port}"]
+    chosen.options = [*same, *chosen.options]
+    if not _stopped(running, chosen) or (started := _started(chosen)) is None:
+        return FAILED
+    jobs = [job for job in _jobs(started) if job["state"] not in _OVER]
+    if chosen.local:
+        print(f"dispatcher and jobs run rayflink {__version__} at {started.url}: {len(jobs)} jobs")
+        return OK
+    print(f"the dispatcher runs rayflink {__version__} at {started.url}; {len(jobs)} jobs follow")
+    return _renewed(started, jobs)
+
+
+def _renewed(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
+    for job in jobs:
+        try:
+            answer = _ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
+        except ServerError as error:
+            print(f"rayflink: job {job['name']!r} ({job['jid']}) was not upgraded: {error}", file=sys.stderr)
+            return FAILED
+        print(f"{job['jid']}  {job['name']}  paused {answer['pause-ms']} ms  savepoint {answer['savepoint']}")
+    return OK
+
+
 def stop(chosen: argparse.Namespace) -> int:
     """Stop the dispatcher, and return the exit code.
 
@@ -124,9 +161,7 @@ def stop(chosen: argparse.Namespace) -> int:
             if job["state"] not in _OVER:
                 _ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
                 print(f"{job['jid']}  cancelled  {job['name']}")
-    if not running.pid and not RayService(SERVICE, _namespace(chosen)).stop():
-        print("rayflink: the dispatcher has ended already", file=sys.stderr)
-    if not BACKGROUND.stop(running):
+    if not _stopped(running, chosen):
         return FAILED
     print("cluster stopped")
     return OK
@@ -143,6 +178,12 @@ def status(chosen: argparse.Namespace) -> int:
     for state, number in sorted(states.items()):
         print(f"  {state}: {number}")
     return OK
+
+
+def _stopped(running: BackgroundServer, chosen: argparse.Namespace) -> bool:
+    if not running.pid and not RayService(SERVICE, _namespace(chosen)).stop():
+        print("rayflink: the dispatcher has ended already", file=sys.stderr)
+    return BACKGROUND.stop(running)
 
 
 def _started(chosen: argparse.Namespace) -> BackgroundServer | None:
@@ -188,7 +229,7 @@ def _jobs(server: BackgroundServer) -> list[dict[str, Any]]:
     return jobs
 
 
-def _ask(server: BackgroundServer, method: str, path: str) -> dict[str, Any]:
+def _ask(server: BackgroundServer, method: str, path: str, within_s: float = ASK_S) -> dict[str, Any]:
     """Return the answer of a dispatcher.
 
     Raises:
@@ -198,7 +239,7 @@ def _ask(server: BackgroundServer, method: str, path: str) -> dict[str, Any]:
     request = urllib.request.Request(f"{server.url}{path}", method=method, headers=headers)
     trusted = client_tls(given_options()) if server.url.startswith("https:") else None
     try:
-        with urllib.request.urlopen(request, timeout=ASK_S, context=trusted) as answer:
+        with urllib.request.urlopen(request, timeout=within_s, context=trusted) as answer:
             document: dict[str, Any] = json.loads(answer.read() or b"{}")
             return document
     except urllib.error.HTTPError as error:
@@ -213,4 +254,4 @@ def _namespace(chosen: argparse.Namespace) -> str:
     return str(configuration_of(chosen).get(options.RAY_NAMESPACE))
 
 
-__all__ = ["recover", "run", "start", "status", "stop"]
+__all__ = ["recover", "run", "start", "status", "stop", "upgrade"]

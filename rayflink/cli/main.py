@@ -177,11 +177,12 @@ def _add_cluster(commands: Subcommands) -> None:
         ("stop", "stop the dispatcher; its jobs on Ray go on"),
         ("status", "show the cluster that was started here"),
         ("recover", "start the dispatcher on another cluster, and wait until all its jobs run again"),
+        ("upgrade", "let dispatcher and jobs go on with the installed version, one after the other, by savepoints"),
     ):
         subparser = ways.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         subparser.set_defaults(command=_command("cluster", name))
         _add_options(subparser)
-        if name in ("run", "start", "recover"):
+        if name in ("run", "start", "recover", "upgrade"):
             text = "run dispatcher and jobs in one process of this machine, without Ray"
             subparser.add_argument("--local", action="store_true", help=text)
     ways.choices["run"].add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rayflink.common.configuration import shown_value
+from rayflink.version import __version__
 
 from .job_graph import JobEdge, JobGraph, JobVertex, ScheduleMode
 
@@ -14,17 +15,18 @@ __all__ = ["describe_graph"]
 def describe_graph(graph: JobGraph) -> dict[str, Any]:
     """Return what does not change while a job runs, as JSON.
 
-    Returns: "jid", "name", "mode" (STREAMING or BATCH), "configuration" (option -> string, secrets masked), and
-        "vertices", producers first. A vertex has "id", "name", "parallelism" (as submitted), "max_parallelism",
-        "slot_sharing_group", "operators" and "inputs". An operator has "id", "name", "uid" (or null), "description",
-        "line", the line of the program that made it, and "chained_to", positions of operators of the same vertex. An
-        input has "id" (of the producer), "ship_strategy" and "exchange"
+    Returns: "jid", "name", "version" (of rayflink in this process), "mode" (STREAMING or BATCH), "configuration"
+        (option -> string, secrets masked), and "vertices", producers first. A vertex has "id", "name", "parallelism"
+        (as submitted), "max_parallelism", "slot_sharing_group", "operators" and "inputs". An operator has "id",
+        "name", "uid" (or null), "description", "line", the line of the program that made it, and "chained_to",
+        positions of operators of the same vertex. An input has "id" (of the producer), "ship_strategy" and "exchange"
         (Flink's words), and "gate".
     """
     configuration = {key: shown_value(key, str(value)) for key, value in sorted(graph.configuration.items())}
     return {
         "jid": str(graph.id),
         "name": graph.name,
+        "version": __version__,
         "mode": "STREAMING" if graph.schedule_mode is ScheduleMode.EAGER else "BATCH",
         "configuration": configuration,
         "vertices": [_vertex(vertex) for vertex in graph.vertices],

@@ -128,8 +128,12 @@ class RemoteSubmission:
         return b"".join([*pieces, *(archive.content for archive in (*self.archives, *self.cached))])
 
     @classmethod
-    def decode(cls, data: bytes) -> RemoteSubmission:
+    def decode(cls, data: bytes, other_rayflink: bool = False) -> RemoteSubmission:
         """Read what `encode` wrote. No code of the program runs.
+
+        Args:
+            data: the bytes.
+            other_rayflink: take it from another version of rayflink, too, as after an upgrade.
 
         Raises:
             JobExecutionError: it is something else, damaged, or was packed by other versions.
@@ -140,7 +144,7 @@ class RemoteSubmission:
             if head["format"] != FORMAT:
                 raise ValueError(f"format {head['format']}, wanted {FORMAT}")
             job_id, size = str(uuid.UUID(hex=head["job_id"]).hex), int(head["bytes"])
-            submission = decode_submission(body[:size], "the request", job_id)
+            submission = decode_submission(body[:size], "the request", job_id, other_rayflink)
             archives, begin = [], size
             entries = [*head["archives"], *head["cached"]]
             for name, target, length in entries:

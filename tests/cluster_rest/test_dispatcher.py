@@ -12,6 +12,7 @@ import pytest
 
 from rayflink.actors.job.job_document import note_end
 from rayflink.actors.job.submission import Submission
+from rayflink.cluster.dispatcher.absent_jobs import StartAttempts
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
 from rayflink.cluster.registry.job_registry import DuplicateJob, JobRegistry
@@ -167,6 +168,36 @@ def test_a_job_that_cannot_start_is_refused_and_shown_as_failed(storage: LocalSt
     runner.refuses = None
     begun(storage, runner).look()
     assert runner.starts == []
+
+
+def test_a_job_that_does_not_come_back_is_tried_again_and_can_be_cancelled(storage: LocalStorage) -> None:
+    begun(storage, FakeRunner()).submit(submission().encode(), "me")
+    runner = FakeRunner()
+    runner.refuses = ModuleNotFoundError("No module named 'lib'")
+    dispatcher = begun(storage, runner)
+    dispatcher.look()
+    (job,) = dispatcher.statuses()
+    assert job["state"] == "INITIALIZING" and "No module named 'lib'" in job["exceptions"][0]["exception"]
+    absent = dispatcher.running(JOB)
+    with pytest.raises(JobExecutionError, match="being brought back: .*lib"):
+        absent.savepoint("0" * 32, "", None, 0)
+    absent.cancel()
+    runner.refuses = None
+    dispatcher.look()
+    begun(storage, runner).look()
+    assert runner.starts == [] and dispatcher.view(JOB).status()["state"] == "CANCELED"
+
+
+def test_attempts_to_start_a_job_come_ever_more_seldom_and_at_least_each_minute() -> None:
+    now = [0.0]
+    attempts = StartAttempts(lambda: now[0])
+    assert attempts.is_due(JOB)
+    pauses = [attempts.failed(JOB, "no") for _ in range(9)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60] and not attempts.is_due(JOB)
+    now[0] += 60
+    assert attempts.is_due(JOB) and attempts.reason(JOB) == "no"
+    attempts.forget(JOB)
+    assert attempts.reason(JOB) == ""
 
 
 def test_a_fenced_dispatcher_accepts_nothing_and_starts_nothing(storage: LocalStorage) -> None:

@@ -26,6 +26,7 @@ from ...job.submission import Stored, Submission
 from ..coordinator_actor import coordinator_class
 from ..ray_handles import RayActor
 from ..ray_job_files import log_pieces, recorded_jobs
+from ..ray_remains import remove_remains
 from ..task_log import Piece
 from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
 from .ray_job_board import LATE_S, JobBoard
@@ -36,6 +37,7 @@ from .terminal import News
 log = get_logger(__name__)
 Document: TypeAlias = "dict[str, Any]"
 """A JSON object."""
+SUSPEND_S = 30.0
 FRESH_S = 0.5
 """Seconds for which what was read of a job is good enough for the next reader."""
 
@@ -166,6 +168,13 @@ class StatusBoard:
         """Return the newest status of a job; None where none is published."""
         return self.statuses().get(job_id)
 
+    def remove(self, job_id: str) -> None:
+        """Remove the entry of a job whose coordinator was ended."""
+        with self._lock:
+            if self._board is not None:
+                self._board.remove(job_id)
+            self._read_at = float("-inf")
+
     def _read(self) -> dict[str, Document]:
         if self._board is None:
             address = ray.get_runtime_context().gcs_address
@@ -215,6 +224,24 @@ class DispatchedJobs:
             raise
         self._jobs[job.job_id] = started
         return started
+
+    def suspend(self, job_id: str) -> None:
+        """End coordinator and slots of a job, so that another coordinator can go on from its newest checkpoint.
+
+        Raises:
+            JobExecutionError: its coordinator does not end.
+        """
+        coordinator = _coordinator(job_id, self._namespace)
+        if coordinator is not None:
+            ray.kill(coordinator, no_restart=True)
+        until = time.monotonic() + SUSPEND_S
+        while _coordinator(job_id, self._namespace) is not None:
+            if time.monotonic() > until:
+                raise JobExecutionError(job_id, f"has not ended within {SUSPEND_S:.0f} s", "ask again")
+            time.sleep(0.05)
+        self._jobs.pop(job_id, None)
+        self._board.remove(job_id)
+        remove_remains(job_id, self._namespace)
 
     def find(self, job_id: str) -> DispatchedJob | None:
         """Return a job that has a coordinator; None: there is none of this id."""

@@ -9,22 +9,24 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rayflink.actors.job.submission import Stored
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
-from rayflink.state.storage.ledger import LedgerEnded
-from rayflink.state.storage.storage import Storage, StorageError
+from rayflink.state.storage.storage import Storage
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
 from ..jobs.job_snapshot import JobSnapshot
 from ..registry.job_registry import AcceptedJob, JobRegistry
 from ..registry.leadership import DispatcherFenced, Leadership
 from ..runners.runner import Runner, StartedJob
+from .absent_jobs import AbsentJob, StartAttempts
 from .ended_jobs import EndedJobs
 from .job_documents import began_ms, beginning_document, is_over, last_document, now_ms, status_document
+from .renewal import RENEW_S, Renewal, await_running, is_end, take_savepoint
 
 __all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
 
@@ -86,6 +88,7 @@ class Dispatcher:
         self._ended = EndedJobs(settings.ended_s, settings.most_ended)
         self._seen: dict[str, Document] = {}
         """The newest status of each accepted job that was published."""
+        self._attempts = StartAttempts()
         self._starting: set[str] = set()
         self._starters = settings.starters or ThreadPoolExecutor(STARTERS, "start job")
         self._stopped, self._woken = threading.Event(), threading.Event()
@@ -228,7 +231,11 @@ class Dispatcher:
             raise JobHasEnded(job_id, snapshot.state)
         job = self._runner.find(job_id)
         if job is None:
-            raise UnknownJob(job_id)
+            with self._lock:
+                accepted = self._accepted.get(job_id)
+            if accepted is None:
+                raise UnknownJob(job_id)
+            return AbsentJob(accepted, self._attempts.reason(job_id), partial(self._cancel_absent, accepted))
         status = self._runner.status(job_id)
         if status is not None and is_over(status):
             raise JobHasEnded(job_id, str(status["state"]))
@@ -238,9 +245,43 @@ class Dispatcher:
         """Return the last known status of a job, of which there may be a newer one that is not published yet."""
         status = self._runner.status(job.job_id) or self._seen.get(job.job_id)
         if status is None:
-            document: Document = beginning_document(job)["status"]
+            document: Document = beginning_document(job, reason=self._attempts.reason(job.job_id))["status"]
             return document
         return status
+
+    def renew(self, job_id: str, directory: str = "", wait_s: float = RENEW_S) -> Renewal:
+        """Let a job go on in new processes, which have the versions that are installed now.
+
+        It takes a savepoint, its processes end, and it begins anew from there, with the same id. One that cannot begin
+        is tried again and again; nothing of it is lost.
+
+        Args:
+            job_id: of a job that was submitted to this cluster.
+            directory: of the savepoint; "": as the job's options say.
+            wait_s: seconds for the savepoint, and for the new beginning.
+
+        Raises:
+            UnknownJob: there is none, or a program has started it by itself.
+            JobHasEnded: it has ended.
+            JobExecutionError: it gives no savepoint, and goes on as it was; or it has not begun anew in time.
+        """
+        self._ensure_leads()
+        with self._lock:
+            job = self._accepted.get(job_id)
+        running = self.running(job_id)
+        if job is None:
+            raise UnknownJob(job_id)
+        savepoint = take_savepoint(job_id, running, directory, wait_s)
+        began = time.monotonic()
+        self._starting.add(job_id)
+        try:
+            self._runner.suspend(job_id)
+            self._seen.pop(job_id, None)
+            self._start(RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True))
+            await_running(job_id, self._runner, wait_s)
+        finally:
+            self._starting.discard(job_id)
+        return Renewal(savepoint, time.monotonic() - began)
 
     # starting
 
@@ -298,6 +339,8 @@ class Dispatcher:
                 self._seen[job_id] = status
                 continue
             started = self._runner.find(job_id)
+            if started is None and not self._attempts.is_due(job_id):
+                continue
             if started is None:
                 self._starting.add(job_id)
                 self._starters.submit(self._bring_back, job)
@@ -309,8 +352,10 @@ class Dispatcher:
         """Start a job again that was accepted, does not run, and has not ended."""
         try:
             self._start_again(job)
-        except RayflinkError as error:
-            log.warning("job %s (%s) could not be brought back now: %s", job.name, job.job_id, error)
+        except Exception as error:  # of the user's code as well: it is shown, and tried again
+            pause_s = self._attempts.failed(job.job_id, described(error))
+            text = "job %s (%s) could not be brought back, and is tried again in %.0f s: %s"
+            log.warning(text, job.name, job.job_id, pause_s, described(error))
         finally:
             self._starting.discard(job.job_id)
 
@@ -320,16 +365,22 @@ class Dispatcher:
             self._note(snapshot)
             return
         self._ensure_leads()
-        submission = RemoteSubmission.decode(self._registry.submission(job))
+        submission = RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True)
         log.warning("job %s (%s) does not run, and is brought back", job.name, job.job_id)
         try:
             self._start(submission)
-        except LedgerEnded as error:  # its checkpoints say that it has ended; how, was lost with its coordinator
+        except RayflinkError as error:
+            if not is_end(error):
+                raise
+            # its checkpoints say that it has ended; how, was lost with its coordinator
             self._note(JobSnapshot(beginning_document(job, submission.description, "FINISHED", described(error))))
-        except (StorageError, ControlPlaneTimeout, TaskLost):  # it is tried again
-            raise
-        except (RayflinkError, ImportError, AttributeError) as error:
-            self._give_up(submission, error)
+            return
+        self._attempts.forget(job.job_id)
+
+    def _cancel_absent(self, job: AcceptedJob, by: str) -> None:
+        """Note that a job which does not run has been cancelled."""
+        self._ensure_leads()
+        self._note(JobSnapshot(beginning_document(job, None, "CANCELED", f"cancelled by {by} while it did not run")))
 
     def _look_at_foreign(self, statuses: dict[str, Document]) -> None:
         """Remember the last status of jobs that programs have started by themselves."""
@@ -356,6 +407,7 @@ class Dispatcher:
         with self._lock:
             self._accepted.pop(snapshot.job_id, None)
             self._seen.pop(snapshot.job_id, None)
+        self._attempts.forget(snapshot.job_id)
         self._keep(snapshot)
 
     def _keep(self, snapshot: JobSnapshot) -> None:

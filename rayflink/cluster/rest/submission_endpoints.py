@@ -15,7 +15,7 @@ from rayflink.serving.json_requests import Answer, FileAnswer, JsonRequest, Refu
 from rayflink.state.storage.storage import StorageError
 
 from ..dispatcher.dispatcher import Dispatcher, NotReady
-from ..jobs.cluster_job import JobView
+from ..jobs.cluster_job import JobHasEnded, JobView, UnknownJob
 from ..registry.job_registry import DuplicateJob
 from ..registry.leadership import DispatcherFenced
 from .job_finding import EndedJob, JobFinder, asked, wait_s
@@ -43,6 +43,7 @@ class SubmissionEndpoints:
             Route("POST", "/rayflink/jobs", self._submit, Role.SUBMIT, takes_upload=True),
             Route("GET", "/rayflink/jobs", self._list, Role.READ),
             Route("GET", "/rayflink/dispatcher", self._describe, Role.READ),
+            Route("POST", f"{job}/renewal", self._renew, Role.OPERATE),
             Route("GET", f"{job}/news", self._news, Role.SUBMIT),
             Route("GET", f"{job}/rows", self._rows, Role.SUBMIT),
             Route("GET", f"{job}/result", self._result, Role.SUBMIT),
@@ -68,6 +69,19 @@ class SubmissionEndpoints:
     def _list(self, request: JsonRequest) -> Answer:
         keys = ("jid", "name", "state", "timestamps")
         return {"jobs": [{key: status[key] for key in keys} for status in self._dispatcher.statuses()]}
+
+    def _renew(self, request: JsonRequest) -> Answer:
+        job_id = hex_id(request, "jobid")
+        directory = request.document().get("target-directory") or ""
+        if not isinstance(directory, str):
+            raise Refusal(400, f"found target-directory {directory!r}, wanted a string")
+        try:
+            renewal = self._dispatcher.renew(job_id, directory)
+        except UnknownJob as error:
+            raise Refusal(404, str(error)) from error
+        except (JobHasEnded, JobExecutionError) as error:
+            raise Refusal(409, str(error)) from error
+        return {"savepoint": renewal.savepoint, "pause-ms": int(renewal.pause_s * 1000)}
 
     def _describe(self, request: JsonRequest) -> Answer:
         return self._dispatcher.describe()

@@ -77,6 +77,21 @@ class LocalRunner:
         job.begin(self._lines)
         return job
 
+    def suspend(self, job_id: str) -> None:
+        """End the thread of a job, which is not over.
+
+        Raises:
+            JobExecutionError: a function of the user does not return.
+        """
+        job = self._jobs.get(job_id)
+        if job is None:
+            return
+        job.suspend()
+        if not job.join(END_S):
+            raise JobExecutionError(job_id, f"has not ended within {END_S:.0f} s", "wait for its functions, ask again")
+        with self._lock:
+            self._ended.pop(job_id, None)
+
     def find(self, job_id: str) -> LocalJob | None:
         """Return a job that runs, or has ended a short time ago."""
         return self._jobs.get(job_id) or self._ended.get(job_id)

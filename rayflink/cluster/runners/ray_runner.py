@@ -48,6 +48,10 @@ class RayRunner:
         )
         return self._jobs.start(job)
 
+    def suspend(self, job_id: str) -> None:
+        """End coordinator and slots of a job, which is not over."""
+        self._jobs.suspend(job_id)
+
     def find(self, job_id: str) -> DispatchedJob | None:
         """Return a job that has a coordinator."""
         return self._jobs.find(job_id)

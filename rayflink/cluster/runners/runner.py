@@ -40,6 +40,9 @@ class Runner(Protocol):
         Raises: whatever keeps the job from starting.
         """
 
+    def suspend(self, job_id: str) -> None:
+        """End the processes of a job that is not over: started again, it goes on from its newest checkpoint."""
+
     def find(self, job_id: str) -> StartedJob | None:
         """Return a job that runs here already, whoever started it; None: there is none."""
 

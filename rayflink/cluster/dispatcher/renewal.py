@@ -1,0 +1,72 @@
+"""A job goes on in new processes: the savepoint before, and the beginning after."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+
+from rayflink.common.errors import JobExecutionError
+from rayflink.state.storage.ledger import LedgerEnded
+
+from ..jobs.cluster_job import RunningJob
+from ..runners.runner import Runner
+
+__all__ = ["RENEW_S", "Renewal", "await_running", "is_end", "take_savepoint"]
+
+RENEW_S = 300.0
+LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """A job that goes on in new processes.
+
+    Args:
+        savepoint: address of the one that it took before.
+        pause_s: seconds for which it did not run.
+    """
+
+    savepoint: str
+    pause_s: float
+
+
+def take_savepoint(job_id: str, job: RunningJob, directory: str, wait_s: float) -> str:
+    """Take a savepoint of a job, and return its address.
+
+    Raises:
+        JobExecutionError: there is none, or none in time.
+    """
+    request_id, until = uuid.uuid4().hex, time.monotonic() + wait_s
+    while (answer := job.savepoint(request_id, directory, None, 1.0)) is None:
+        if time.monotonic() > until:
+            raise JobExecutionError(job_id, f"has given no savepoint within {wait_s:.0f} s", "it goes on as it was")
+    location, failure = answer
+    if failure:
+        raise JobExecutionError(job_id, f"gives no savepoint: {failure}", "it goes on as it was")
+    return location
+
+
+def await_running(job_id: str, runner: Runner, wait_s: float) -> None:
+    """Wait until a job runs.
+
+    Raises:
+        JobExecutionError: it does not in time.
+    """
+    until = time.monotonic() + wait_s
+    while (status := runner.status(job_id)) is None or status["state"] != "RUNNING":
+        if time.monotonic() > until:
+            state = "no state" if status is None else status["state"]
+            remedy = "see its exceptions; it is tried again and again"
+            raise JobExecutionError(job_id, f"has not begun within {wait_s:.0f} s, and is in {state}", remedy)
+        time.sleep(LOOK_S)
+
+
+def is_end(error: BaseException) -> bool:
+    """Return whether a job cannot start because its checkpoints say that it has ended."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, LedgerEnded) or isinstance(getattr(seen, "cause", None), LedgerEnded):
+            return True
+        seen = seen.__cause__
+    return False
