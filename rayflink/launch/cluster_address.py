@@ -64,11 +64,13 @@ class ClusterAddress:
         url: such as http://127.0.0.1:8081, without a path.
         token: that belongs to it; "": none.
         certificate: file of the certificate that it is trusted by, in PEM; None: those of this machine.
+        identity: files of the client's own certificate and its key, and the key's password; None: it shows none.
     """
 
     url: str
     token: str = field(default="", repr=False)
     certificate: str | None = None
+    identity: tuple[str, str | None, str | None] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, configuration: Configuration) -> ClusterAddress:
@@ -80,20 +82,26 @@ class ClusterAddress:
             ConfigError: no option names a cluster and none was started here, or the address is no host and no URL.
         """
         get = configuration.get
-        host, certificate, started = get(options.REST_ADDRESS), get(options.REST_CERTIFICATE), started_cluster()
+        host, started = get(options.REST_ADDRESS), started_cluster()
+        is_encrypted, identity = get(options.SSL_ENABLED), None
+        own_certificate = get(options.REST_CERTIFICATE) or (get(options.SSL_KEYSTORE) if is_encrypted else None)
+        certificate = get(options.SSL_TRUSTSTORE) or own_certificate
+        if get(options.SSL_CLIENT_CERTIFICATES) and own_certificate is not None:
+            identity = own_certificate, get(options.REST_KEY), get(options.SSL_KEY_PASSWORD)
+        scheme = "https" if is_encrypted or certificate is not None else "http"
         port = get(options.REST_PORT) if configuration.contains_key(options.REST_PORT.key) else 0
         if host is not None:
-            url = _url(host, get(options.REST_PORT), "http" if certificate is None else "https")
+            url = _url(host, get(options.REST_PORT), scheme)
         elif started is not None and port in (0, urlsplit(started.url).port):
             url = started.url
         elif port:
-            url = _url("127.0.0.1", port, "http" if certificate is None else "https")
+            url = _url("127.0.0.1", port, scheme)
         else:
             remedy = "start one with `rayflink cluster start`, or set rest.address and rest.port"
             raise ConfigError(options.REST_ADDRESS.key, "nothing, and no cluster was started on this machine",
                               "the address of a cluster, as execution.target is remote", remedy)  # fmt: skip
         own = started.token if started is not None and _numeric(started.url) == _numeric(url) else ""
-        return cls(url, get(options.REST_TOKEN) or own, certificate)
+        return cls(url, get(options.REST_TOKEN) or own, certificate, identity)
 
 
 def _numeric(url: str) -> str:

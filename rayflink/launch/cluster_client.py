@@ -277,7 +277,11 @@ _UNREACHABLE = "see whether it runs (`rayflink cluster status`), and correct res
 
 def _trust(address: ClusterAddress) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=address.certificate)
+        context = ssl.create_default_context(cafile=address.certificate)
+        if address.identity is not None:
+            certificate, key, password = address.identity
+            context.load_cert_chain(certificate, key, password or "")
+        return context
     except (OSError, ssl.SSLError) as error:
         remedy = "give the certificate of the cluster, or of who has signed it"
         raise ConfigError(options.REST_CERTIFICATE.key, str(address.certificate), "a file of certificates in PEM",

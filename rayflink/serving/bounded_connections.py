@@ -44,6 +44,14 @@ def bounded_protocol(head_s: float = HEAD_S) -> type[asyncio.Protocol]:
             self._clear_deadline()
             super().connection_lost(exc)
 
+        def shutdown(self) -> None:
+            """Close a connection at the end of the server; an idle client need not agree, as TLS would have it."""
+            is_idle = self.cycle is None or self.cycle.response_complete
+            if is_idle and self.scheme == "https" and self.transport.get_write_buffer_size() == 0:
+                self.transport.abort()
+            else:
+                super().shutdown()
+
         def _close_if_idle(self) -> None:
             self._deadline = None
             if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
