@@ -9,8 +9,6 @@ import signal
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -25,14 +23,13 @@ from rayflink.cluster.ray_cluster import ray_cluster
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
-from rayflink.common.options.option_sources import given_options
 from rayflink.common.options.store_options import storage_options
 from rayflink.serving.http_server import ServerError
-from rayflink.serving.rest_settings import client_tls
 from rayflink.state.storage.storage_schemes import open_storage
 from rayflink.version import __version__
 
 from .background import Background, BackgroundServer, own_server, state_folder, write_private
+from .cluster_requests import ask
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK
 
@@ -42,9 +39,7 @@ SERVICE = "rayflink/dispatcher"
 RECOVERED_S = 300.0
 """Seconds that `recover` waits until all jobs run."""
 LOOK_S = 0.5
-ASK_S = 30.0
 RENEW_S = 900.0
-MOST_OF_ERROR = 2000
 _OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -139,7 +134,7 @@ def upgrade(chosen: argparse.Namespace) -> int:
 def _renewed(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
     for job in jobs:
         try:
-            answer = _ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
+            answer = ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
         except ServerError as error:
             print(f"rayflink: job {job['name']!r} ({job['jid']}) was not upgraded: {error}", file=sys.stderr)
             return FAILED
@@ -159,7 +154,7 @@ def stop(chosen: argparse.Namespace) -> int:
     if chosen.cancel_jobs:
         for job in _jobs(running):
             if job["state"] not in _OVER:
-                _ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
+                ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
                 print(f"{job['jid']}  cancelled  {job['name']}")
     if not _stopped(running, chosen):
         return FAILED
@@ -225,29 +220,8 @@ def _with_registry(configuration: Configuration, is_local: bool) -> Configuratio
 
 
 def _jobs(server: BackgroundServer) -> list[dict[str, Any]]:
-    jobs: list[dict[str, Any]] = _ask(server, "GET", "/rayflink/jobs")["jobs"]
+    jobs: list[dict[str, Any]] = ask(server, "GET", "/rayflink/jobs")["jobs"]
     return jobs
-
-
-def _ask(server: BackgroundServer, method: str, path: str, within_s: float = ASK_S) -> dict[str, Any]:
-    """Return the answer of a dispatcher.
-
-    Raises:
-        ServerError: it does not answer, or refuses.
-    """
-    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-    request = urllib.request.Request(f"{server.url}{path}", method=method, headers=headers)
-    trusted = client_tls(given_options()) if server.url.startswith("https:") else None
-    try:
-        with urllib.request.urlopen(request, timeout=within_s, context=trusted) as answer:
-            document: dict[str, Any] = json.loads(answer.read() or b"{}")
-            return document
-    except urllib.error.HTTPError as error:
-        said = error.read(MOST_OF_ERROR).decode(errors="replace")
-        raise ServerError(f"the cluster at {server.url} answered {error.code}: {said}", "see its log") from error
-    except (OSError, ValueError) as error:
-        remedy = "see whether the dispatcher runs: `rayflink cluster status`"
-        raise ServerError(f"the cluster at {server.url} does not answer: {error}", remedy) from error
 
 
 def _namespace(chosen: argparse.Namespace) -> str:

@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sql(commands)
     _add_gateway(commands)
     _add_cluster(commands)
+    _add_pages(commands)
     _add_history_server(commands)
 
     config = commands.add_parser(
@@ -205,6 +206,23 @@ def _add_history_server(commands: Subcommands) -> None:
         _add_options(subparser)
         if name == "run":
             subparser.add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
+
+
+def _add_pages(commands: Subcommands) -> None:
+    about = "Show jobs with their rates, lags and load, and what holds them up, in a terminal or once."
+    top = commands.add_parser("top", help="show live figures of all jobs in a terminal", description=about)
+    top.add_argument("--address", metavar="URL", help="of the cluster (default: the one that was started here, or Ray)")
+    top.add_argument("--every", metavar="SECONDS", type=seconds, default=2.0, help="time between two looks (default 2)")
+    top.add_argument("--once", action="store_true", help="print the list of jobs once")
+    top.set_defaults(command=_command("top", "top"))
+    _add_options(top)
+    about = "Open the dashboard of the cluster in a browser; without a cluster, serve that of the jobs on Ray."
+    page = commands.add_parser("ui", help="open the dashboard in a browser", description=about)
+    text = "port to listen on where no cluster was started here (default: a free one)"
+    page.add_argument("--port", type=int, default=0, help=text)
+    page.add_argument("--no-browser", action="store_true", help="only print the address")
+    page.set_defaults(command=_command("ui", "ui"))
+    _add_options(page)
 
 
 def _add_jobs(commands: Subcommands) -> None:

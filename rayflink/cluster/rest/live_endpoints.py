@@ -52,6 +52,7 @@ class LiveEndpoints:
             Route("GET", f"{job}/live", self._job, Role.READ),
             Route("GET", f"{job}/live/vertices/{{vertex}}", self._vertex, Role.READ),
             Route("GET", f"{job}/findings", self._findings, Role.READ),
+            Route("GET", f"{job}/configuration", self._configuration, Role.READ),
             Route("GET", f"{job}/phases", self._phases, Role.READ),
             Route("GET", f"{job}/state", self._state, Role.READ),
         ]
@@ -75,6 +76,10 @@ class LiveEndpoints:
         view = self._view(request)
         reasons = findings(view.status(), view.description(), self._now_ms())
         return {"findings": [finding.describe() for finding in reasons]}
+
+    def _configuration(self, request: JsonRequest) -> Answer:
+        """Return the options of a job, in which secrets are masked."""
+        return {"configuration": dict(self._view(request).description().get("configuration", {}))}
 
     def _phases(self, request: JsonRequest) -> Answer:
         view, job_id = self._view(request), request.parameters["job"]

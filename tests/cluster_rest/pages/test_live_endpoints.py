@@ -70,6 +70,7 @@ def test_live_figures_are_answered_for_all_jobs_and_for_one() -> None:
     assert (row["jid"], row["read_per_second"], row["now_ms"]) == (JOB, 5.0, NOW_MS)
     assert ask(Job(), "/rayflink/jobs/{job}/live", JOB.upper())["edges"][0]["records_per_second"] == 5.0
     assert ask(Job(), "/rayflink/jobs/{job}/findings")["findings"] == []
+    assert ask(Job(), "/rayflink/jobs/{job}/configuration") == {"configuration": {}}
     known = ask(Job(), "/rayflink/jobs/{job}/live/vertices/{vertex}", vertex=IDS["sink"])
     assert known == {"id": IDS["sink"], "name": "sink", "operators": []}
 

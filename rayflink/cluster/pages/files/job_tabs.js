@@ -45,17 +45,29 @@ export function exceptionsTab({ flink }) {
   };
 }
 
+function strategy(text) {
+  if (!text) return NONE;
+  const name = text.split(/RestartBackoffTimeStrategy|[\s(]/)[0].replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return h("span", { title: text }, name || text);
+}
+
 let wanted = "";
 
-export function configurationTab({ flink, redraw }) {
+export function configurationTab({ base, flink, redraw }) {
   return {
-    load: async () => ({ config: await readIfAny(`${flink}config`), plan: await readIfAny(`${flink}plan`) }),
-    render: (figures, { config, plan }) => {
-      const execution = config?.["execution-config"] || {}, options = { ...(execution["user-config"] || {}) };
+    load: async () => {
+      const [own, config, plan] = await Promise.all([
+        readIfAny(`${base}configuration`), readIfAny(`${flink}config`), readIfAny(`${flink}plan`),
+      ]);
+      return { own, config, plan };
+    },
+    render: (figures, { own, config, plan }) => {
+      const execution = config?.["execution-config"] || {};
+      const options = { ...(execution["user-config"] || {}), ...(own?.configuration || {}) };
       const rows = Object.entries(options).filter(([key, value]) => `${key} ${value}`.toLowerCase().includes(wanted.toLowerCase())).sort();
       return [
         facts([
-          ["Restarts", execution["restart-strategy"] || NONE], ["Parallelism", count(execution["job-parallelism"] ?? figures.parallelism)],
+          ["Restarts", strategy(execution["restart-strategy"])], ["Parallelism", count(execution["job-parallelism"] ?? figures.parallelism)],
           ["Objects reused", String(execution["object-reuse-mode"] ?? NONE)], ["Mode", (figures.mode || NONE).toLowerCase()],
         ]),
         h("label", { key: "find", class: "find" }, h("span", { class: "unseen" }, "Find options"),

@@ -56,7 +56,7 @@ function navigate() {
   drawMenu();
   if (!stays || !data) {
     main.replaceChildren(h("p", { class: "loading" }, "loading"));
-    main.focus({ preventScroll: true });
+    if (page && epoch > 1) main.focus({ preventScroll: true });
     scrollTo(0, 0);
   } else {
     redraw();

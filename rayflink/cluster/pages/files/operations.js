@@ -120,7 +120,7 @@ async function rescale(figures, context) {
       h("td", { class: "small" }, `at most ${most}`));
   });
   ask({
-    title: "Change the parallelism", verb: "Rescale", text: [`${figures.name} pauses for a moment, and continues from a checkpoint of it. Each vertex gets as many subtasks as there are slots, within its bounds.`],
+    title: "Change the parallelism", verb: "Rescale", text: [`${figures.name} pauses for a moment, and continues from a checkpoint of it. Each vertex gets as many subtasks as its upper bound; vertices that hand records on one to one change together.`],
     fields: [h("table", { class: "bounds" }, h("thead", {}, h("tr", {}, ["Vertex", "Now", "At least", "At most", ""].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows))],
     run: async (form) => {
       const wanted = {};
@@ -130,22 +130,21 @@ async function rescale(figures, context) {
         wanted[vertex.id] = { parallelism: { lowerBound, upperBound } };
       }
       await operate("PUT", path`jobs/${figures.jid}/resource-requirements`, wanted);
-      say(figures.jid, "rescaling was asked for", "busy", context);
-      watchRescale(figures, wanted, context);
+      const changed = figures.vertices.filter((vertex) => wanted[vertex.id].parallelism.upperBound !== vertex.parallelism);
+      say(figures.jid, changed.length ? "rescaling was asked for" : "every vertex has as many subtasks already", "busy", context);
+      if (changed.length) watchRescale(figures, wanted, changed.map((vertex) => vertex.id), context);
     },
   });
 }
 
-async function watchRescale(figures, wanted, context) {
+async function watchRescale(figures, wanted, changed, context) {
   const began = Date.now(), url = path`rayflink/jobs/${figures.jid}/live`;
   while (Date.now() - began < 60_000) {
     await new Promise((done) => setTimeout(done, 1000));
     try {
       const now = await read(url);
-      const fits = now.vertices.every((vertex) => {
-        const bounds = wanted[vertex.id]?.parallelism;
-        return !bounds || (vertex.parallelism >= bounds.lowerBound && vertex.parallelism <= bounds.upperBound);
-      });
+      const fits = now.vertices.every((vertex) =>
+        !changed.includes(vertex.id) || vertex.parallelism === wanted[vertex.id].parallelism.upperBound);
       if (fits && now.state === "RUNNING") {
         const sizes = now.vertices.map((vertex) => vertex.parallelism).join(", ");
         say(figures.jid, `rescaled within ${duration(Date.now() - began)}; subtasks are ${sizes} now`, "good", context);

@@ -1,6 +1,6 @@
 // Task managers, their nodes, and the job manager: metrics, logs, output, threads.
 
-import { path, read, readIfAny, readText } from "./api.js";
+import { path, readIfAny, readText } from "./api.js";
 import { facts, h, named, table } from "./dom.js";
 import { bytes, count, duration, moment, NONE, plural } from "./format.js";
 
@@ -23,10 +23,10 @@ export function processesPage() {
   return {
     key: "taskmanagers", menu: "taskmanagers", title: "Task managers",
     load: async () => {
-      const [known, overview] = await Promise.all([read("taskmanagers"), readIfAny("overview")]);
-      return { processes: known.taskmanagers || [], overview };
+      const [known, overview] = await Promise.all([readIfAny("taskmanagers"), readIfAny("overview")]);
+      return { processes: known?.taskmanagers || [], overview, hasAny: known !== null };
     },
-    render: ({ processes, overview }) => {
+    render: ({ processes, overview, hasAny }) => {
       const nodes = new Map();
       processes.forEach((process) => nodes.set(hostOf(process), [...(nodes.get(hostOf(process)) || []), process]));
       return [
@@ -37,7 +37,7 @@ export function processesPage() {
         nodes.size ? [...nodes].map(([host, own]) => h("section", { key: `node ${host}` },
           h("h2", {}, named(host), h("span", { class: "small" }, ` ${plural(own.length, "process").replace("processs", "processes")}, ${count(own.reduce((sum, process) => sum + process.slotsNumber, 0))} slots`)),
           table({ caption: `Task managers on ${host}`, columns: COLUMNS, rows: own, key: (process) => process.id })))
-          : h("p", { class: "empty" }, "no process runs tasks now"),
+          : h("p", { class: "empty" }, hasAny ? "no process runs tasks now" : "this server shows jobs that have ended; it has no processes"),
       ];
     },
   };

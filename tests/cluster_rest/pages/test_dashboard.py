@@ -1,0 +1,227 @@
+"""The dashboard in a browser: what its pages show of live jobs, and what can be done by click and by key.
+
+RAYFLINK_WRITE_PICTURES=1 writes the pictures of docs/dashboard.md anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rayflink.cluster.cluster_server import ClusterServer
+from rayflink.cluster.pages.static_pages import StaticPages
+from rayflink.cluster.rest.live_endpoints import LiveEndpoints
+from rayflink.serving.http_server import HttpServer
+from rayflink.serving.json_application import JsonApplication
+from rayflink.serving.server_settings import ServerSettings
+from tests.cluster_rest.pages import dashboard_jobs
+from tests.cluster_rest.pages.dashboard_jobs import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+PICTURES = Path(__file__).parents[3] / "docs" / "pictures" / "dashboard"
+MOST_PICTURE_BYTES = 150_000
+Open = Callable[..., "Page"]
+JOB, REVENUE, SCORES, BROKEN = "#/jobs/{}/{}", "revenue", "scores", "broken"
+VIEWS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "jobs": ("", "jobs", ("revenue", "click scores", "RUNNING", "FAILED", "Task managers")),
+    "graph": (REVENUE, "graph", ("revenue by customer", "drops late records", "skew 1.", "Source: orders")),
+    "bottleneck": (SCORES, "graph", ("score with the model is the bottleneck", "back-pressured")),
+    "checkpoints": (REVENUE, "checkpoints", ("COMPLETED", "exactly once", "alignment", "async")),
+    "exceptions": (BROKEN, "exceptions", ("ValueError: order 20 has no price", "dashboard_jobs.py", "On record")),
+    "state": (REVENUE, "state", ("window-contents", "by key group", "uid revenue")),
+    "configuration": (REVENUE, "configuration", ("execution.checkpointing.interval", "restart")),
+    "history": ("", "history", ("FAILED", "ValueError")),
+}
+
+
+def address(cluster: ClusterServer, jobs: dict[str, str], view: str) -> str:
+    job, part, _ = VIEWS[view]
+    return f"{cluster.url}/{JOB.format(jobs[job], part) if job else f'#/{part}'}"
+
+
+def wait_for(page: Page, *texts: str) -> None:
+    """Wait until the page shows these texts."""
+    for text in texts:
+        page.get_by_text(text).locator("visible=true").first.wait_for()
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe-core finds wrong with a page for people who do not see it, or see it differently."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
+    found: list[Any] = axe.Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['target']} {node['failureSummary']}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+def keep_picture(page: Page, name: str) -> None:
+    """Write the picture of a page, with few colours; else make sure that there is one."""
+    path = PICTURES / f"{name}.png"
+    if os.environ.get("RAYFLINK_WRITE_PICTURES"):
+        image_library = pytest.importorskip("PIL.Image", reason="pip install pillow")
+        image = image_library.open(io.BytesIO(page.screenshot()))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image.convert("RGB").quantize(128, dither=image_library.Dither.NONE).save(path, optimize=True)
+    assert 0 < path.stat().st_size < MOST_PICTURE_BYTES, f"{path.name}: RAYFLINK_WRITE_PICTURES=1 writes it"
+
+
+@pytest.mark.parametrize("view", list(VIEWS))
+def test_a_page_shows_live_jobs_in_both_themes(
+    view: str, cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(address(cluster, jobs, view), color_scheme="light")
+    wait_for(page, *VIEWS[view][2])
+    if os.environ.get("RAYFLINK_WRITE_PICTURES"):
+        page.wait_for_timeout(6_000)  # some points for the lines of the pictures
+    if view != "bottleneck":
+        keep_picture(page, view)
+    problems = violations(page)
+    page.emulate_media(color_scheme="dark")
+    problems += [f"dark: {problem}" for problem in violations(page)]
+    if view == "bottleneck":
+        keep_picture(page, "dark")
+    assert not problems, "\n".join(problems)
+
+
+def test_a_vertex_shows_its_subtasks_watermarks_and_metrics(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(address(cluster, jobs, "graph"))
+    vertex = page.get_by_role("button", name="revenue by customer").first
+    vertex.focus()
+    page.keyboard.press("Enter")
+    panel = page.get_by_role("region", name="revenue by customer")
+    panel.get_by_role("table", name="Subtasks of revenue by customer").wait_for()
+    panel.get_by_text("dashboard_jobs.py").wait_for()
+    keep_picture(page, "vertex")
+    panel.get_by_role("button", name="Operators").click()
+    panel.get_by_text("Watermark out").first.wait_for()
+    panel.locator("summary").first.click()
+    panel.get_by_text("numLateRecordsDropped").wait_for()
+    assert not violations(page)
+    page.get_by_role("link", name="Source: orders -> valid").first.click()
+    page.get_by_role("button", name="Accumulators (1)").click()
+    page.get_by_role("table", name="Accumulators").get_by_text("orders", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+
+
+def test_hostile_names_are_text(cluster: ClusterServer, jobs: dict[str, str], open_page: Open) -> None:
+    for part in ("graph", "exceptions", "checkpoints", "state", "configuration"):
+        page = open_page(f"{cluster.url}/{JOB.format(jobs[BROKEN], part)}")
+        page.locator("section.tab").wait_for()
+        page.get_by_text("loading", exact=True).first.wait_for(state="detached")
+        assert page.locator("h1 bdi").text_content() == f"broken {HOSTILE}".replace("\u202e", "\\u202e")
+        assert page.locator("main img, main script, main iframe").count() == 0
+    page = open_page(f"{cluster.url}/#/jobs/{'<img src=x onerror=alert(1)>'}", expected=(400,))
+    wait_for(page, "32 hexadecimal digits")
+
+
+def test_a_checkpoint_opens_down_to_its_subtasks(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(address(cluster, jobs, "checkpoints"))
+    rows = page.get_by_role("table", name="Checkpoints, the newest first")
+    rows.get_by_role("row").nth(4).get_by_role("button").click()
+    rows.get_by_role("button", name="revenue by customer").click()
+    subtasks = rows.get_by_role("table", name="Subtasks at checkpoint")
+    subtasks.get_by_role("row").nth(2).wait_for()
+    assert "COMPLETED" in subtasks.inner_text()
+
+
+def test_a_job_is_operated_by_click(
+    cluster: ClusterServer, submit: Callable[[Callable[[str], Any]], str], open_page: Open
+) -> None:
+    job = submit(dashboard_jobs.scores)
+    page = open_page(f"{cluster.url}/{JOB.format(job, 'graph')}")
+    outcome = page.locator(".outcome")
+    page.get_by_role("button", name="Savepoint…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take it").click()
+    outcome.get_by_text("The savepoint is done").wait_for(timeout=60_000)
+    assert "savepoints/savepoint-" in outcome.inner_text()
+    page.get_by_role("button", name="Rescale…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("most subtasks of score with the model").fill("0")
+    dialog.get_by_role("button", name="Rescale").click()
+    assert dialog.is_visible(), "the browser refuses what is out of bounds"
+    dialog.get_by_label("most subtasks of score with the model").fill("3")
+    assert not violations(page)
+    keep_picture(page, "rescale")
+    dialog.get_by_role("button", name="Rescale").click()
+    outcome.get_by_text("rescaled within").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Cancel…").click()
+    dialog.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Cancel…").click()
+    dialog.get_by_role("button", name="Cancel it").click()
+    page.get_by_role("heading", level=1).get_by_text("CANCELED").wait_for(timeout=30_000)
+    assert page.get_by_role("button", name="Savepoint…").count() == 0
+
+
+@pytest.fixture
+def guarded(cluster: ClusterServer, jobs: dict[str, str]) -> Iterator[HttpServer]:
+    """The pages of the same jobs by a server that has nobody read without a token."""
+    settings = ServerSettings("0.0.0.0", 0, "a-secret-of-the-tests")
+    routes = [*LiveEndpoints(cluster.dispatcher).routes(), *StaticPages().routes()]
+    server = HttpServer(settings, JsonApplication(settings, routes))
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_token_is_entered_once_and_old_figures_say_so(guarded: HttpServer, open_page: Open) -> None:
+    url = f"http://127.0.0.1:{guarded.url.rpartition(':')[2]}"
+    page = open_page(url, expected=(0, 401, 404))
+    field = page.get_by_role("dialog").get_by_label("Token")
+    field.fill("a-secret-of-the-tests")
+    page.get_by_role("button", name="Use it").click()
+    wait_for(page, "revenue")
+    assert page.evaluate("sessionStorage.getItem('rayflink.token')") == "a-secret-of-the-tests"
+    page.reload()
+    wait_for(page, "revenue")
+    assert page.get_by_role("dialog").count() == 0
+    guarded.stop()
+    page.get_by_role("alert").get_by_text("the cluster does not answer").wait_for(timeout=20_000)
+    assert "as of" in page.locator("#freshness").inner_text() and page.get_by_text("revenue").first.is_visible()
+
+
+def test_pages_are_reached_by_keys_and_fit_a_narrow_screen(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(f"{cluster.url}/")
+    wait_for(page, "revenue")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+    page.keyboard.press("/")
+    page.keyboard.type("clicks")
+    assert page.get_by_text("no running job matches").is_visible()
+    page.locator("#find").fill("click")
+    page.get_by_role("row", name="click scores RUNNING").wait_for()
+    page.locator("#find").blur()
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keyboard").wait_for()
+    assert not violations(page)
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    page.get_by_role("heading", name="Jobs that have ended").wait_for()
+    page.goto(f"{cluster.url}/{JOB.format(jobs[REVENUE], 'graph')}")
+    wait_for(page, "revenue by customer")
+    page.keyboard.press("]")
+    page.get_by_role("table", name="Checkpoints, the newest first").wait_for()
+    for width in (640, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"the page is {wide} px wider than a screen of {width} px"
+    page.get_by_role("button", name="Theme").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
