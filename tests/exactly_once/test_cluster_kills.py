@@ -1,0 +1,22 @@
+"""Parts of a session cluster are killed; `python -m tests.exactly_once.cluster_kills` runs more rounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn")
+from tests.exactly_once.cluster_kills import VICTIMS, run
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    "victims", [("dispatcher", "cluster"), pytest.param(VICTIMS + VICTIMS, marks=pytest.mark.soak)],
+    ids=("short", "all"),
+)
+def test_no_job_is_forgotten_and_every_line_is_there_once(victims: tuple[str, ...], tmp_path: Path) -> None:
+    said: list[str] = []
+    assert run(victims, 11, tmp_path, said.append), said
+    assert said[-1].startswith(f"rounds={len(victims)}")
