@@ -63,7 +63,8 @@ class JobReport:
         """Return the job's status, timestamps, vertices, exceptions and metrics as plain data."""
         life, graph = self._life, self._attempts.graph
         known = (graph, life.status, life.timestamps, self._attempts, life.exceptions)
-        described = {**job_summary(*known, self.recovery()), **self.job_metrics()}
+        summary = job_summary(*known, self.recovery())
+        described = {**summary, "rescales": life.rescales.describe(), **self.job_metrics()}
         autoscaler = self._autoscaler.describe()
         return described if autoscaler is None else {**described, "autoscaler": autoscaler}
 

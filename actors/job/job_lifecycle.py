@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..messages.executions import ExceptionEntry, Execution, FailurePlace
 from ..messages.messages import TaskFailure
 from ..messages.states import JobStatus, MoveHistory
+from .rescale_history import RescaleHistory
 
 HISTORY_LENGTH = 16
 """The number of failures in the history (web.exception-history-size)."""
@@ -19,9 +20,12 @@ class JobLifecycle:
     Args:
         name: of the job, for errors.
         exceptions: the failures under earlier coordinators.
+        rescales: remembers changes of parallelism; None: one that remembers none.
     """
 
-    def __init__(self, name: str, exceptions: Iterable[ExceptionEntry] = ()) -> None:
+    def __init__(
+        self, name: str, exceptions: Iterable[ExceptionEntry] = (), rescales: RescaleHistory | None = None
+    ) -> None:
         self.status = JobStatus.INITIALIZING
         self.now_ms = 0
         """The time of the newest event, in epoch milliseconds."""
@@ -29,6 +33,8 @@ class JobLifecycle:
         """Name of a status -> when it was entered last, in epoch milliseconds."""
         self.exceptions: deque[ExceptionEntry] = deque(exceptions, HISTORY_LENGTH)
         """The newest failures, the oldest first."""
+        self.rescales = rescales or RescaleHistory(0)
+        """The changes of parallelism."""
         self.failure: TaskFailure | None = None
         """The failure that ends the job; None while there is none."""
         self.failed_subtask = 0

@@ -12,6 +12,7 @@ from ..messages.commands import AnswerRescale, Command, RescaleRequested
 from ..messages.executions import Execution
 from ..messages.states import ExecutionState, JobStatus
 from .job_checkpoints import JobCheckpoints
+from .rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
 from .rescaled_graph import rescaled_graph
 
 
@@ -39,13 +40,17 @@ class JobRescale:
 
     The job takes a checkpoint first, while it runs. Only when that is complete are the tasks cancelled; the new ones
     begin with it. So the pause includes no snapshot, and only the records since the checkpoint are processed again.
+
+    Args:
+        history: of the job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, history: RescaleHistory) -> None:
+        self._history = history
         self._current: _Rescale | None = None
 
     def request(
-        self, event: RescaleRequested, graph: JobGraph, status: JobStatus, checkpoints: JobCheckpoints
+        self, event: RescaleRequested, graph: JobGraph, status: JobStatus, checkpoints: JobCheckpoints, now_ms: int
     ) -> AnswerRescale | None:
         """Begin a rescaling, which needs a checkpoint now; return the answer if there is nothing to do, or a refusal.
 
@@ -59,8 +64,12 @@ class JobRescale:
         refusal = refused(status, checkpoints)
         if self._current is not None:
             refusal = "its parallelism is being changed already"
-        if refusal or after == graph:  # parallelisms that it has already cost no pause
+        if refusal:
             return AnswerRescale(event.request_id, failure=refusal)
+        if after == graph:  # parallelisms that it has already cost no pause
+            self._history.ignore(event.request_id, graph, now_ms)
+            return AnswerRescale(event.request_id)
+        self._history.begin(event.request_id, graph, after, now_ms)
         self._current = _Rescale(event.request_id, after, checkpoints.next_id)
         return None
 
@@ -75,6 +84,7 @@ class JobRescale:
         if rescale is None or rescale.cancelled_ms is not None or checkpoint_id < rescale.first_checkpoint:
             return False
         rescale.cancelled_ms = now_ms
+        self._history.cancel(now_ms)
         return True
 
     def take_over(self, graph: JobGraph) -> JobGraph | None:
@@ -85,12 +95,13 @@ class JobRescale:
         rescale.former = graph
         return rescale.graph
 
-    def go_back(self) -> tuple[str, JobGraph] | None:
+    def go_back(self, now_ms: int) -> tuple[str, JobGraph] | None:
         """Give up a rescaled job that gets no slots; return the id of its request, and the job as it was before."""
         rescale = self._current
         if rescale is None or rescale.former is None:
             return None
         self._current = None
+        self._history.end(FAILED, NO_SLOTS, now_ms)
         return rescale.request_id, rescale.former
 
     def answer_if_running(self, executions: Iterable[Execution], now_ms: int) -> list[Command]:
@@ -101,13 +112,15 @@ class JobRescale:
         if any(e.state not in (ExecutionState.RUNNING, ExecutionState.FINISHED) for e in executions):
             return []
         self._current = None
+        self._history.end(COMPLETED, SUCCEEDED, now_ms)
         assert rescale.cancelled_ms is not None
         return [AnswerRescale(rescale.request_id, now_ms - rescale.cancelled_ms)]
 
-    def job_ended(self, status: JobStatus) -> list[Command]:
+    def job_ended(self, status: JobStatus, now_ms: int) -> list[Command]:
         """Return the answer to a request that the end of the job overtook."""
         if self._current is None:
             return []
+        self._history.job_ended(status, now_ms)
         return [AnswerRescale(self._current.request_id, failure=f"the job is {status.value}")]
 
 

@@ -45,6 +45,7 @@ from .job_lifecycle import JobLifecycle
 from .job_rescale import JobRescale
 from .job_sources import JobSources
 from .job_traces import JobTraces
+from .rescale_history import RescaleHistory
 from .slot_wait import SlotRequest
 
 _ENDS = {
@@ -79,7 +80,8 @@ class JobScheduler:
         self.graph = graph = with_key_groups_of(start, graph)
         self.result: JobResult | None = None
         """The result, once the job has ended."""
-        self.life = JobLifecycle(graph.name, start.past.exceptions)
+        rescales = RescaleHistory(JobSettings.of(graph.configuration).rescale_history)
+        self.life = JobLifecycle(graph.name, start.past.exceptions, rescales)
         self.slots = SlotRequest(JobSettings.of(graph.configuration).slot_timeout_ms)
         self.attempts = Attempts(graph, new_id, cached_files, start.past.attempt)
         self.sources = JobSources(graph, self.attempts)
@@ -87,7 +89,7 @@ class JobScheduler:
         self.restarts = JobRestarts(graph, graph.configuration, self.checkpoints.are_periodic, chance)
         self.restarts.count = start.past.restarts
         self.accumulators = JobAccumulators(self.restarts.are_possible)
-        self._rescale = JobRescale()
+        self._rescale = JobRescale(self.life.rescales)
         settings = TraceSettings.of(graph.configuration)
         self.traces = JobTraces(self.life, self.attempts, self.checkpoints, self.restarts, settings)
         self.autoscaler = Autoscaler(graph.configuration, new_id, start.past.autoscaling)
@@ -134,7 +136,7 @@ class JobScheduler:
     def give_up_slots(self, resources: str) -> list[Command]:
         """End a job that gets no slots; one that was rescaled goes on as it was."""
         message = self.slots.refusal(len(required_slots(self.graph)), resources, self.life.now_ms)
-        if (before := self._rescale.go_back()) is not None:
+        if (before := self._rescale.go_back(self.life.now_ms)) is not None:
             request_id, former = before
             self._adopt(former)
             return [AnswerRescale(request_id, failure=message), *self.request_slots("no slots for the rescaled job")]
@@ -174,7 +176,7 @@ class JobScheduler:
 
     def rescale(self, event: RescaleRequested) -> list[Command]:
         """Begin to change parallelisms, or answer why they do not change."""
-        answer = self._rescale.request(event, self.graph, self.life.status, self.checkpoints)
+        answer = self._rescale.request(event, self.graph, self.life.status, self.checkpoints, self.life.now_ms)
         return self.trigger_for_rescale() if answer is None else [answer]
 
     def autoscale(self) -> list[Command]:
@@ -282,7 +284,7 @@ class JobScheduler:
             self.life.fail(failure.operator, 0, failure)
         self.life.enter(_ENDS[self.life.status], "all attempts have ended")
         commands = self.apply(self.checkpoints.job_ended(self.life.status, now_ms)) + self._rescale.job_ended(
-            self.life.status
+            self.life.status, now_ms
         )
         self.result = self.report.result(totals)
         return [*commands, EndJob(self.result)]

@@ -139,6 +139,8 @@ class JobSettings:
     cancellation_timeout_ms: int = 180_000
     ask_timeout_ms: int = 10_000
     idle_process_ms: int = 0
+    rescale_history: int = 10
+    """The number of changes of parallelism that are remembered."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> JobSettings:
@@ -155,4 +157,5 @@ class JobSettings:
             cancellation_timeout_ms=get(options.CANCELLATION_TIMEOUT).to_millis(),
             ask_timeout_ms=get(options.ASK_TIMEOUT).to_millis(),
             idle_process_ms=get(options.IDLE_PROCESS_TIMEOUT).to_millis(),
+            rescale_history=get(options.RESCALE_HISTORY),
         )

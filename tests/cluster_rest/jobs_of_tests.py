@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rayflink.actors.local.in_process import InProcessCluster
-from rayflink.actors.messages.commands import SavepointRequested
+from rayflink.actors.messages.commands import RescaleRequested, SavepointRequested
 from rayflink.cluster.jobs.cluster_job import Document, JobView, UnknownJob
 from rayflink.common.functions.accumulators import IntCounter
 from rayflink.common.functions.function_classes import MapFunction
@@ -100,6 +100,13 @@ class LocalJobView:
             if not self.cluster.turn():
                 self.cluster.pause()
         raise AssertionError("the job has not come into its state")
+
+    def rescale(self, parallelism: int) -> str:
+        """Change the parallelism of all vertices, and return the id of the request when all tasks run again."""
+        request = RescaleRequested("7" * 32, {vertex.id: parallelism for vertex in self._graph.vertices})
+        self.cluster.request(request)
+        self._run(lambda cluster: request.request_id in cluster.answers)
+        return request.request_id
 
     def status(self) -> Document:
         return self.cluster.job.report.describe()

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.runs.environments import Unavailable
 
 from .flink_cluster import FlinkCluster, flink_cluster
-from .rest_requests import KINDS, RestRequest, requests, wrong_requests
+from .rest_requests import KINDS, OF_ADAPTIVE, RestRequest, requests, wrong_requests
 
 ANSWERS = Path(__file__).with_name("flink_answers") / "flink_2_3.jsonl"
 _STATES = {"running": "RUNNING", "finished": "FINISHED", "failed": "FAILED", "restarting": "RESTARTING"}
@@ -31,8 +31,6 @@ _OWN_PARTS = 3
 _ADAPTIVE = {"jobmanager.scheduler": "adaptive", "web.adaptive-scheduler.rescale-history.size": 5,
              "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "0 s",
              "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "0 s"}  # fmt: skip
-_OF_ADAPTIVE = ("", "/resource-requirements", "/rescales/config", "/rescales/overview", "/rescales/summary",
-                "/rescales/history", "/rescales/details/{rescale}", "/exceptions")  # fmt: skip
 
 
 class Recording:
@@ -148,7 +146,7 @@ def record_adaptive() -> list[dict[str, Any]]:
         cluster.wait_for(lambda: _is_ready(cluster, jobs), "the job running again")
         _, history = cluster.ask("GET", f"{path}/rescales/history")
         rescale = str(history[0]["rescaleUuid"])
-        asked = [RestRequest("running", f"/jobs/{{job}}{end}") for end in _OF_ADAPTIVE]
+        asked = [RestRequest("running", f"/jobs/{{job}}{end}") for end in OF_ADAPTIVE]
         found = recording.record(asked, rescale=rescale)
         return [{**answer, "request": f"adaptive {answer['request']}"} for answer in found]
 

@@ -24,10 +24,12 @@ IN_ANSWERS = {
         "an interpreter of Python has no options where none are given",
     r"cluster /jars /files\[\]: empty here": "there are no jars",
     r"running vertex . .*/flamegraph\S* /data: missing here": "these jobs are stepped by the test, in no process",
+    r"\w+ /jobs/\{job\}/rescales/(config|overview|summary|history) status: Flink 404, here 200":
+        "likewise, and changes are remembered without an option",
 }  # fmt: skip
 """Differences of answers."""
 IN_REFUSALS = {
-    r".*/rescales/.*": "there is no history of rescales",
+    r"running .*/rescales/details/[0-9a-f]{32} text: .*": "Flink's default scheduler has none",
     r"running /jobs/\{job\}/exceptions\?maxExceptions=-1 status: Flink 500, here 400": "a wrong parameter is named",
     r"running /jobs/0+.*(status|resource-requirements) status: Flink 500, here 404":
         "a job that is not there is no fault of the server",

@@ -34,6 +34,11 @@ _OF_VERTEX = (
     "/subtasks/0/metrics?get=numRecordsOut", "/subtasktimes", "/taskmanagers", "/watermarks", "/jm-operator-metrics",
     "/flamegraph", "/flamegraph?type=full&subtaskindex=0",
 )  # fmt: skip
+OF_ADAPTIVE = (
+    "", "/resource-requirements", "/rescales/config", "/rescales/overview", "/rescales/summary", "/rescales/history",
+    "/rescales/details/{rescale}", "/exceptions",
+)  # fmt: skip
+"""Requests about a running job that was rescaled, by Flink's adaptive scheduler."""
 _NO_ID, _UNKNOWN = "xyz", "0123456789abcdef0123456789abcdef"
 _RUNNING = "/jobs/{job}"
 WRONG = (

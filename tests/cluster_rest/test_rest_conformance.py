@@ -24,12 +24,12 @@ from rayflink.cluster.rest.processes.process_endpoints import ProcessEndpoints
 from rayflink.cluster.rest.reading_endpoints import ReadingEndpoints
 from rayflink.cluster.rest.route_order import by_precision
 from rayflink.cluster.runners.local_processes import LocalProcesses
-from tests.cluster_rest.jobs_of_tests import JobsOfTests
+from tests.cluster_rest.jobs_of_tests import JobsOfTests, LocalJobView
 from tests.cluster_rest.json_shapes import Shape, differences
 from tests.cluster_rest.known_jobs import Requests
 from tests.cluster_rest.record_flink import ANSWERS
 from tests.cluster_rest.rest_differences import IN_ANSWERS, IN_REFUSALS, MISSING_METRICS
-from tests.cluster_rest.rest_requests import RestRequest, requests, wrong_requests
+from tests.cluster_rest.rest_requests import OF_ADAPTIVE, RestRequest, requests, wrong_requests
 
 pytestmark = pytest.mark.slow
 _OPERATOR = re.compile(r"^(Source__events|discard__Writer|Sink__discard|sum|parse)\.")
@@ -50,10 +50,10 @@ class Cluster:
         ]  # fmt: skip
         self._requests = Requests(*by_precision(route for topic in topics for route in topic.routes()))
 
-    def ask(self, request: RestRequest) -> tuple[int, Any]:
+    def ask(self, request: RestRequest, **names: str) -> tuple[int, Any]:
         view = self.jobs.by_kind[request.kind or "running"]
         status, latest = view.status(), (view.checkpoints() or {})["latest"]["completed"]
-        names = {"tm": self._processes.list()[0].process_id}
+        names["tm"] = self._processes.list()[0].process_id
         names |= {"job": status["jid"], "checkpoint": str(latest["id"] if latest else 1)}
         if request.vertex is not None:
             names["vertex"] = status["vertices"][request.vertex]["id"]
@@ -133,6 +133,34 @@ def test_an_ended_job_answers_from_json_as_it_did(cluster: Cluster) -> None:
     jobs.replace("failed", view)
     assert len(before) > 50
     assert [title for title in before if _timeless(before[title]) != _timeless(after[title])] == []
+
+
+def test_a_rescale_is_shown_as_by_the_adaptive_scheduler(
+    cluster: Cluster, flink: dict[str, Any], tmp_path: Path
+) -> None:
+    view, before = LocalJobView("running", str(tmp_path)), cluster.jobs.by_kind["running"]
+    rescale = view.rescale(1)
+    cluster.jobs.replace("running", view)
+    lines = []
+    for path in OF_ADAPTIVE:
+        request = RestRequest("running", f"/jobs/{{job}}{path}")
+        status, body = cluster.ask(request, rescale=rescale)
+        assert status == 200
+        shapes = Shape.of(flink[f"adaptive {request.title}"]["body"]), Shape.of(body)
+        lines += [f"{path} {line}" for line in differences(*shapes)]
+    _, details = cluster.ask(RestRequest("running", "/jobs/{job}/rescales/details/{rescale}"), rescale=rescale)
+    cluster.jobs.replace("running", before)
+    assert lines == []
+    names = ("preRescaleParallelism", "postRescaleParallelism")
+    changes = [tuple(vertex[name] for name in names) for vertex in details["vertices"].values()]
+    assert changes == [(2, 1), (2, 1)]
+
+
+def test_settings_have_the_words_of_flink(cluster: Cluster, flink: dict[str, Any]) -> None:
+    for kind in ("finished", "restarting"):
+        request = RestRequest(kind, "/jobs/{job}/config")
+        _, body = cluster.ask(request)
+        assert body["execution-config"] == flink[request.title]["body"]["execution-config"]
 
 
 def _timeless(answer: tuple[int, Any]) -> str:

@@ -20,7 +20,7 @@ from ..jobs.cluster_job import ClusterJobs, Document
 from .job_lookup import JobLookup, number
 from .typed_requests import TypedEndpoint, hex_id, versioned
 
-__all__ = ["CheckpointEndpoints"]
+__all__ = ["CheckpointEndpoints", "Spread", "spread"]
 
 NEVER_MS = 2**63 - 1
 """The interval of a job that takes no checkpoints by itself: Flink's largest number."""
@@ -249,7 +249,7 @@ _NONE: Document = {
 
 def _statistics(statistics: Document) -> CheckpointStatistics:
     latest, counts = statistics["latest"], statistics["counts"]
-    summary = {name: _spread(statistics["summary"].get(name, {}), counts["completed"] > 0) for name in _FIGURES}
+    summary = {name: spread(statistics["summary"].get(name, {}), counts["completed"] > 0) for name in _FIGURES}
     return {
         "counts": counts,
         "summary": summary,
@@ -309,7 +309,9 @@ def _amounts(entry: Document) -> _Amounts:
     }
 
 
-def _spread(measured: Mapping[str, float], is_measured: bool) -> Spread:
+def spread(measured: Mapping[str, float], is_measured: bool) -> Spread:
+    """Return the spread of a figure, from its minimum, maximum, mean and quantiles by name."""
+
     def quantile(name: str) -> Quantile:
         return float(measured.get(name, 0.0)) if is_measured else NOT_A_NUMBER
 
@@ -326,22 +328,22 @@ def _spread(measured: Mapping[str, float], is_measured: bool) -> Spread:
 
 
 def _vertex_summary(summary: Document, is_measured: bool) -> dict[str, Any]:
-    def spread(measured: Mapping[str, float]) -> Spread:
-        return _spread(measured, is_measured)
+    def of(measured: Mapping[str, float]) -> Spread:
+        return spread(measured, is_measured)
 
     duration, alignment = summary["checkpoint_duration"], summary["alignment"]
     return {
-        "checkpointed_size": spread(summary["checkpointed_size"]),
-        "state_size": spread(summary["state_size"]),
-        "end_to_end_duration": spread(summary["end_to_end_duration"]),
-        "checkpoint_duration": {"sync": spread(duration["sync"]), "async": spread(duration["async"])},
+        "checkpointed_size": of(summary["checkpointed_size"]),
+        "state_size": of(summary["state_size"]),
+        "end_to_end_duration": of(summary["end_to_end_duration"]),
+        "checkpoint_duration": {"sync": of(duration["sync"]), "async": of(duration["async"])},
         "alignment": {
-            "buffered": spread({}),
-            "processed": spread({}),
-            "persisted": spread(alignment["persisted"]),
-            "duration": spread(alignment["duration"]),
+            "buffered": of({}),
+            "processed": of({}),
+            "persisted": of(alignment["persisted"]),
+            "duration": of(alignment["duration"]),
         },
-        "start_delay": spread(summary["start_delay"]),
+        "start_delay": of(summary["start_delay"]),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
@@ -14,7 +15,8 @@ from ..jobs.cluster_process import process_of
 
 __all__ = [
     "UNASSIGNED", "Aggregate", "IoMetrics", "Times", "aggregate_state", "aggregates", "all_timestamps", "endpoint_of",
-    "io_metrics", "job_times", "process_id_of", "state_counts", "status_durations", "subtask_times", "together",
+    "io_metrics", "job_times", "process_id_of", "slot_sharing_group", "state_counts", "status_durations",
+    "subtask_times", "together",
 ]  # fmt: skip
 
 UNASSIGNED = "(unassigned)"
@@ -96,15 +98,13 @@ def status_durations(subtask: Document, created_ms: int, now_ms: int) -> dict[st
         created_ms: when it was created, epoch milliseconds.
     """
     stamps = {"CREATED": created_ms, **subtask["timestamps"]}
-    in_order = sorted(stamps.values())
-    durations = {}
-    for state in _ON_THE_WAY:
+    durations = dict.fromkeys(_ON_THE_WAY, -1)
+    for position, state in enumerate(_ON_THE_WAY):
         entered = stamps.get(state)
-        if entered is None:
-            durations[state] = -1
-            continue
-        following = min((stamp for stamp in in_order if stamp > entered), default=entered)
-        durations[state] = (now_ms if subtask["state"] == state else following) - entered
+        if entered is not None:
+            earlier = _ON_THE_WAY[: position + 1]
+            left = min((stamp for other, stamp in stamps.items() if other not in earlier), default=entered)
+            durations[state] = max((now_ms if subtask["state"] == state else left) - entered, 0)
     return durations
 
 
@@ -147,6 +147,11 @@ def endpoint_of(subtask: Document) -> str:
     """Return the host and the number of the process that runs a subtask."""
     metrics = subtask["metrics"]
     return f"{metrics['host']}:{metrics['pid']}" if metrics.get("pid") else UNASSIGNED
+
+
+def slot_sharing_group(job_id: str, name: str) -> str:
+    """Return an id for a slot sharing group of a job, which here only has a name: 32 hex digits."""
+    return hashlib.md5(f"{job_id} {name}".encode(), usedforsecurity=False).hexdigest()
 
 
 # data and time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TypedDict
@@ -14,6 +13,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
 from rayflink.common.metrics.accumulator_entries import ACCUMULATORS, merged_entries
 from rayflink.common.options import registry as options
+from rayflink.common.options.option_values import RestartStrategyType
 from rayflink.serving.json_requests import JsonRequest, Refusal, Role, Route
 
 from ..jobs.cluster_job import ClusterJobs, Document, JobView
@@ -25,6 +25,7 @@ from .execution_figures import (
     all_timestamps,
     io_metrics,
     job_times,
+    slot_sharing_group,
     state_counts,
     subtask_times,
     together,
@@ -221,7 +222,7 @@ def _job_accumulators(view: JobView) -> list[UserAccumulator]:
 
 
 def _details(status: Document, description: Document, now: int) -> JobDetails:
-    described = {vertex["id"]: vertex for vertex in description["vertices"]}
+    described, times = {vertex["id"]: vertex for vertex in description["vertices"]}, job_times(status, now)
     vertices = [_vertex(vertex, described.get(vertex["id"], {}), status["jid"], now) for vertex in status["vertices"]]
     return {
         "jid": status["jid"],
@@ -231,10 +232,10 @@ def _details(status: Document, description: Document, now: int) -> JobDetails:
         "state": status["state"],
         "job-type": job_type(status),
         "schedulerType": SCHEDULER,
-        **job_times(status, now),
+        **times,
         "maxParallelism": -1,
         "now": now,
-        "timestamps": all_timestamps(status["timestamps"], JOB_STATES),
+        "timestamps": all_timestamps({"INITIALIZING": times["start-time"], **status["timestamps"]}, JOB_STATES),
         "vertices": vertices,
         "status-counts": state_counts(vertex["status"] for vertex in vertices),
         "plan": plan_document(status, description),
@@ -245,10 +246,9 @@ def _details(status: Document, description: Document, now: int) -> JobDetails:
 def _vertex(vertex: Document, described: Mapping[str, object], job_id: str, now: int) -> VertexEntry:
     subtasks = vertex["subtasks"]
     states = [subtask["state"] for subtask in subtasks]
-    group = f"{job_id} {described.get('slot_sharing_group', 'default')}"
     return {
         "id": vertex["id"],
-        "slotSharingGroupId": hashlib.md5(group.encode(), usedforsecurity=False).hexdigest(),
+        "slotSharingGroupId": slot_sharing_group(job_id, str(described.get("slot_sharing_group", "default"))),
         "name": vertex["name"],
         "maxParallelism": _whole(described.get("max_parallelism", -1)),
         "parallelism": vertex["parallelism"],
@@ -266,7 +266,7 @@ def _whole(value: object) -> int:
 def _settings(configuration: Mapping[str, str], status: Document) -> ExecutionSettings:
     typed = Configuration.from_dict(configuration)
     try:
-        strategy = str(RestartStrategy.of(configuration, typed.get(options.CHECKPOINT_INTERVAL) is not None, Random(0)))
+        strategy = _restart_strategy(typed)
         parallelism, reuses = typed.get(options.PARALLELISM), typed.get(options.OBJECT_REUSE)
         parameters = ExecutionConfig(typed).get_global_job_parameters()
     except ConfigError as error:  # a value that is hidden, as a secret
@@ -278,6 +278,18 @@ def _settings(configuration: Mapping[str, str], status: Document) -> ExecutionSe
         "object-reuse-mode": reuses,
         "user-config": parameters,
     }
+
+
+def _restart_strategy(configuration: Configuration) -> str:
+    """Return what restarts a job, in Flink's words for the two that most jobs have."""
+    get = configuration.get
+    kind, takes_checkpoints = get(options.RESTART_STRATEGY), get(options.CHECKPOINT_INTERVAL) is not None
+    if kind is RestartStrategyType.FIXED_DELAY:
+        delay = get(options.FIXED_DELAY_DELAY)
+        return f"Restart with fixed delay ({delay}). #{get(options.FIXED_DELAY_ATTEMPTS)} restart attempts."
+    if kind is RestartStrategyType.NONE or kind is None and not takes_checkpoints:
+        return "Restart deactivated."
+    return str(RestartStrategy.of(configuration.to_dict(), takes_checkpoints, Random(0)))
 
 
 def _job_result(status: Document) -> JobResult:

@@ -11,6 +11,7 @@ from .exception_endpoints import ExceptionEndpoints
 from .job_endpoints import JobEndpoints
 from .metric_endpoints import MetricEndpoints
 from .overview_endpoints import OverviewEndpoints
+from .rescale_endpoints import RescaleEndpoints
 from .vertex_endpoints import VertexEndpoints
 
 __all__ = ["ReadingEndpoints"]
@@ -35,7 +36,7 @@ class ReadingEndpoints:
     ) -> None:
         self._topics = (
             OverviewEndpoints(jobs, refresh_ms, processes, is_history), JobEndpoints(jobs), ExceptionEndpoints(jobs),
-            VertexEndpoints(jobs), MetricEndpoints(jobs), CheckpointEndpoints(jobs),
+            VertexEndpoints(jobs), MetricEndpoints(jobs), CheckpointEndpoints(jobs), RescaleEndpoints(jobs),
         )  # fmt: skip
 
     def routes(self) -> list[Route]:

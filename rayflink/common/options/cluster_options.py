@@ -5,6 +5,7 @@ from __future__ import annotations
 from .option_declaring import LONGER_THAN_ZERO as _LONGER_THAN_ZERO
 from .option_declaring import NAME as _NAME
 from .option_declaring import NOT_EMPTY as _NOT_EMPTY
+from .option_declaring import NOT_NEGATIVE as _NOT_NEGATIVE
 from .option_declaring import POSITIVE as _POSITIVE
 from .option_declaring import declare as _option
 from .option_declaring import millis as _ms
@@ -13,7 +14,8 @@ from .option_types import DURATION, INT, MEMORY, STRING, MemorySize
 __all__ = [
     "CLIENT_TIMEOUT", "CLUSTER_ID", "JOB_STORE_CAPACITY", "JOB_STORE_TIME", "REST_ADDRESS", "REST_ATTEMPTS",
     "REST_BIND_ADDRESS", "REST_CERTIFICATE", "REST_CONNECTIONS", "REST_CONNECT_TIMEOUT", "REST_KEY", "REST_PORT",
-    "REST_RETRY_DELAY", "REST_TOKEN", "REST_UPLOAD_SIZE", "WEB_REFRESH_INTERVAL",
+    "REST_RETRY_DELAY", "REST_TOKEN", "REST_UPLOAD_SIZE", "RESCALE_HISTORY",
+    "WEB_REFRESH_INTERVAL",
 ]  # fmt: skip
 
 CLUSTER = "Session cluster"
@@ -38,6 +40,9 @@ REST_UPLOAD_SIZE = _option(CLUSTER, "rest.server.max-content-length", MEMORY, Me
                            test=_NOT_EMPTY)
 REST_CONNECTIONS = _option(CLUSTER, "rest.server.max-connections", INT, 512,
                            "Connections and requests at a time; the next one is refused.", test=_POSITIVE)
+RESCALE_HISTORY = _option(CLUSTER, "web.adaptive-scheduler.rescale-history.size", INT, 10,
+                          "Number of changes of a job's parallelism that are remembered, the newest; 0: none.",
+                          test=_NOT_NEGATIVE)
 WEB_REFRESH_INTERVAL = _option(CLUSTER, "web.refresh-interval", DURATION, _ms(3_000),
                                "Time between two looks of pages at the cluster.", test=_LONGER_THAN_ZERO)
 CLUSTER_ID = _option(CLUSTER, "high-availability.cluster-id", STRING, "default",
