@@ -16,6 +16,8 @@ from rayflink.common.configuration import Configuration, shown_value
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
 from rayflink.common.options.option_sources import COMMAND_LINE, FILE_VARIABLE, given_options
+from rayflink.common.options.option_values import LogFormat
+from rayflink.common.text_output.logs import show_logs, write_json
 
 from .script import FAILED, OK
 
@@ -42,6 +44,17 @@ def of_command_line(chosen: argparse.Namespace) -> Configuration:
         raise _unknown(key, near)
     configuration.check()
     return configuration
+
+
+def show_logs_as_chosen(chosen: argparse.Namespace) -> None:
+    """Show the log lines of a command that takes options as JSON, where they say so.
+
+    Raises:
+        ConfigError: as `configuration_of` does.
+    """
+    if "options" in vars(chosen) and configuration_of(chosen).get(options.LOG_FORMAT) is LogFormat.JSON:
+        write_json(True)
+        show_logs()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rayflink.common.errors import ConfigError, RayflinkError
 from rayflink.common.options.option_values import LOG_LEVELS
 
 from .argument_types import EXPORT_FORMATS, at_least_one, seconds, wanted_parallelism
-from .given_options import options_file, show_options
+from .given_options import options_file, show_logs_as_chosen, show_options
 from .script import FAILED, INTERRUPTED, OK, USAGE, print_error
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen.script_arguments = script_arguments
     try:
         with options_file(chosen.config):
+            show_logs_as_chosen(chosen)
             return int(chosen.command(chosen))
     except ConfigError as error:
         print_error(error)

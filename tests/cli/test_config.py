@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rayflink.cli.main import main
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
+from rayflink.common.text_output.logs import write_json
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +89,14 @@ def test_secrets_are_not_shown(capsys: Any) -> None:
     configuration = Configuration().set_string("s3.secret-key", "abc123").set_string("s3.region", "us-east-1")
     assert str(configuration) == "{s3.secret-key=******, s3.region=us-east-1}"
     assert "abc123" not in repr(configuration) and configuration.to_dict()["s3.secret-key"] == "abc123"
+
+
+def test_commands_write_log_lines_as_json_where_an_option_says_so(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(logging, "lastResort", logging.lastResort)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    try:
+        assert main(["config", "rayflink.log.format", "-D", "rayflink.log.format=json"]) == 0
+        logging.getLogger("my_job").warning("no price")
+        assert json.loads(capsys.readouterr().err)["message"] == "no price"
+    finally:
+        write_json(False)

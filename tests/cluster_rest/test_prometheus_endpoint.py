@@ -15,6 +15,7 @@ from rayflink.serving.json_requests import FileAnswer, JsonRequest, Role
 from rayflink.serving.request_statistics import OTHER, RequestStatistics
 from rayflink.state.storage.memory_storage import MemoryStorage
 from rayflink.state.storage.storage import MissingFileError, StorageError
+from rayflink.testing import check_storage
 
 
 def status(number: int, state: str, operators: int = 0, **more: Any) -> dict[str, Any]:
@@ -141,3 +142,7 @@ def test_writes_of_a_registry_are_counted_and_a_missing_file_is_no_failure() -> 
         storage.read("a")
     done = {(s.labels["operation"], s.labels["result"]): s.value for s in storage.samples() if "result" in s.labels}
     assert done == {("read", "done"): 1, ("read", "failed"): 0, ("write", "done"): 0, ("write", "failed"): 1}
+
+
+def test_a_counted_storage_is_a_storage() -> None:
+    check_storage(lambda: CountedStorage(MemoryStorage()))

@@ -185,7 +185,7 @@ class Dispatcher:
             raise
         finally:
             self._starting.discard(job_id)
-        log.info("job %s (%s) was accepted from %s", submission.name, job_id, by)
+        log.info("job %s was accepted from %s", submission.name, by, extra={"job": job_id})
         return job_id
 
     def client(self, job_id: str) -> StartedJob:
@@ -292,7 +292,8 @@ class Dispatcher:
 
     def _give_up(self, submission: RemoteSubmission, error: Exception) -> None:
         """Note a job that cannot be started as one that has failed, so that its end can be read."""
-        log.error("job %s (%s) cannot be started: %s", submission.name, submission.job_id, described(error))
+        about = {"job": submission.job_id}
+        log.error("job %s cannot be started: %s", submission.name, described(error), extra=about)
         with self._lock:
             job = self._accepted.pop(submission.job_id)
         document = beginning_document(job, submission.description, "FAILED", described(error))
@@ -354,8 +355,8 @@ class Dispatcher:
             self._start_again(job)
         except Exception as error:  # of the user's code as well: it is shown, and tried again
             pause_s = self._attempts.failed(job.job_id, described(error))
-            text = "job %s (%s) could not be brought back, and is tried again in %.0f s: %s"
-            log.warning(text, job.name, job.job_id, pause_s, described(error))
+            text = "job %s could not be brought back, and is tried again in %.0f s: %s"
+            log.warning(text, job.name, pause_s, described(error), extra={"job": job.job_id})
         finally:
             self._starting.discard(job.job_id)
 
@@ -366,7 +367,7 @@ class Dispatcher:
             return
         self._ensure_leads()
         submission = RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True)
-        log.warning("job %s (%s) does not run, and is brought back", job.name, job.job_id)
+        log.warning("job %s does not run, and is brought back", job.name, extra={"job": job.job_id})
         try:
             self._start(submission)
         except RayflinkError as error:
@@ -416,7 +417,7 @@ class Dispatcher:
             try:
                 self._settings.archive(snapshot)
             except RayflinkError as error:
-                log.warning("job %s could not be archived: %s", snapshot.job_id, error)
+                log.warning("a job could not be archived: %s", error, extra={"job": snapshot.job_id})
         for job_id in forgotten:
             self._registry.forget(job_id)
 

@@ -125,11 +125,11 @@ class LocalRunner:
             job.suspend()
         for job in jobs:
             if not job.join(END_S):
-                log.warning("a job has not ended within %.0f s", END_S, extra={"job_id": job.job_id})
+                log.warning("a job has not ended within %.0f s", END_S, extra={"job": job.job_id})
         until = time.monotonic() + DRAW_S
         for job in jobs:
             if not job.wait_until_drawn(max(until - time.monotonic(), 0.0)):
-                log.warning("rows of a job were not drawn and are lost", extra={"job_id": job.job_id})
+                log.warning("rows of a job were not drawn and are lost", extra={"job": job.job_id})
 
     def _note_end(self, job: LocalJob) -> None:
         with self._lock:

@@ -9,6 +9,7 @@ Source: apache/flink AbstractPrometheusReporter.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from ..job_status import JobStatus
@@ -145,10 +146,11 @@ class _Place:
 
     def _named(self, name: str, variables: Mapping[str, tuple[str, str]]) -> tuple[str, dict[str, str], str]:
         """Return the whole name, the labels and the help of a metric."""
-        logical, labels = name, self._labels
         position = name.rfind(".") if variables else -1
-        if position >= 0:
-            labels = dict(labels)
+        if position < 0:
+            whole, help = _written_name(self._scope, name)
+            return whole, self._labels, help  # the same labels for all of them, so that they are written once
+        logical, labels = name, dict(self._labels)
         while position >= 0:
             group = name[:position]
             if group in variables:
@@ -156,6 +158,13 @@ class _Place:
                 labels[written(variable)] = self._shown(value)
                 logical = group[: -len(value) - 1] + logical[len(group) :]
             position = name.rfind(".", 0, position)
-        groups, _, last = logical.rpartition(".")
-        scope = f"{self._scope}_{written(groups)}" if groups else self._scope
-        return f"{PREFIX}_{scope}_{written(last)}", labels, f"{last} (scope: {scope})"
+        whole, help = _written_name(self._scope, logical)
+        return whole, labels, help
+
+
+@lru_cache(maxsize=4096)
+def _written_name(above: str, name: str) -> tuple[str, str]:
+    """Return the whole name and the help of a metric: jobs have the same ones again and again."""
+    groups, _, last = name.rpartition(".")
+    scope = f"{above}_{written(groups)}" if groups else above
+    return f"{PREFIX}_{scope}_{written(last)}", f"{last} (scope: {scope})"

@@ -5,7 +5,7 @@ Source: prometheus.io/docs/instrumenting/exposition_formats; OpenMetrics specifi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -60,18 +60,37 @@ def _weight(parameters: Iterable[str]) -> float:
 
 @dataclass
 class _Family:
-    """The samples of one name, which stand together."""
+    """The lines of one name, which stand together: series -> line."""
 
     type: str
     help: str
-    samples: dict[tuple[str, tuple[tuple[str, str], ...]], Sample] = field(default_factory=dict)
+    lines: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, series: str, value: float) -> None:
+        """Add a series; one that is there already gets the newer value."""
+        self.lines[series] = f"{series} {_value(value)}\n".encode("utf-8", "replace")
+
+
+class _WrittenLabels:
+    """Labels as text; those of one task are one object for all its metrics, and are written once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Mapping[str, str], str]] = {}
+
+    def of(self, labels: Mapping[str, str]) -> str:
+        """Return the text of labels, which do not change meanwhile."""
+        known = self._known.get(id(labels))
+        if known is None:
+            known = self._known[id(labels)] = labels, _labels(labels)
+        return known[1]
 
 
 def exposition(samples: Iterable[Sample], text_format: TextFormat, most_bytes: int) -> bytes:
     """Return samples as text, families in the order in which they come first.
 
-    Of two samples of one name and the same labels the later one counts. A family whose samples have another type is
-    written under the type that comes first. Samples beyond `most_bytes` are left out and counted in `OMITTED`.
+    Of two samples of one name and the same labels, in one order, the later one counts. A family whose samples have
+    another type is written under the type that comes first. Samples beyond `most_bytes` are left out and counted in
+    `OMITTED`.
 
     >>> print(exposition([Sample("up", {"a": 'b"'}, 1.0, "is up")], TextFormat.PROMETHEUS, 1 << 20).decode(), end="")
     # HELP up is up
@@ -82,15 +101,16 @@ def exposition(samples: Iterable[Sample], text_format: TextFormat, most_bytes: i
     rayflink_metrics_omitted_samples 0
     """
     families: dict[str, _Family] = {}
+    labels = _WrittenLabels()
     for sample in samples:
         name = sample.family or sample.name
         family = families.get(name)
         if family is None:
             family = families[name] = _Family(sample.type, sample.help)
-        family.samples[sample.name, tuple(sorted(sample.labels.items()))] = sample
+        family.add(f"{sample.name}{labels.of(sample.labels)}", sample.value)
     parts, size, omitted = [], _ROOM, 0
     for name, family in families.items():
-        head, lines = _head(name, family, text_format), list(_lines(family))
+        head, lines = _head(name, family, text_format), list(family.lines.values())
         room = most_bytes - size - len(head)
         fitting = _fitting(lines, room)
         omitted += len(lines) - fitting
@@ -98,8 +118,8 @@ def exposition(samples: Iterable[Sample], text_format: TextFormat, most_bytes: i
             parts += [head, *lines[:fitting]]
             size += len(head) + sum(map(len, lines[:fitting]))
     rest = _Family("gauge", "Samples left out, as the answer would be too long")
-    rest.samples[OMITTED, ()] = Sample(OMITTED, {}, omitted, rest.help)
-    parts += [_head(OMITTED, rest, text_format), *_lines(rest)]
+    rest.add(OMITTED, omitted)
+    parts += [_head(OMITTED, rest, text_format), *rest.lines.values()]
     return b"".join([*parts, _END] if text_format is TextFormat.OPEN_METRICS else parts)
 
 
@@ -117,11 +137,6 @@ def _head(name: str, family: _Family, text_format: TextFormat) -> bytes:
         name = name.removesuffix("_total")
     help = family.help.translate(_VALUE_ESCAPES if text_format is TextFormat.OPEN_METRICS else _HELP_ESCAPES)
     return f"# HELP {name} {help}\n# TYPE {name} {family.type}\n".encode()
-
-
-def _lines(family: _Family) -> Iterator[bytes]:
-    for sample in family.samples.values():
-        yield f"{sample.name}{_labels(sample.labels)} {_value(sample.value)}\n".encode("utf-8", "replace")
 
 
 def _labels(labels: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -74,6 +75,8 @@ def test_names_types_labels_and_values_are_those_of_the_groups(looks: Any) -> No
     groups, status = looks[len(looks) // 2]
     assert of_status(status) == groups
     assert len(groups) > 80
+    sent = json.loads(json.dumps(status, default=str))
+    assert of_status(sent) == groups, "a status that has travelled is the same"
 
 
 def test_a_variable_is_a_label_as_deep_as_it_stands(looks: Any) -> None:

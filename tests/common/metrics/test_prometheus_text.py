@@ -35,8 +35,8 @@ def test_a_summary_has_one_head_for_its_quantiles_and_its_count():
 
 
 def test_the_later_of_two_samples_of_one_series_counts():
-    samples = [Sample("a", {"x": "1", "y": "2"}, 1, "a"), Sample("a", {"y": "2", "x": "1"}, 9, "a")]
-    assert lines(samples)[2:] == ['a{y="2",x="1"} 9']
+    samples = [Sample("a", {"x": "1", "y": "2"}, value, "a") for value in (1, 9)]
+    assert lines(samples)[2:] == ['a{x="1",y="2"} 9']
 
 
 def test_a_counter_of_openmetrics_has_its_suffix_in_the_samples_alone():
