@@ -34,6 +34,7 @@ from .registry.counted_storage import CountedStorage
 from .rest.absent_requests import AbsentRequests
 from .rest.applications import ApplicationEndpoints
 from .rest.cluster_operations import ClusterOperations
+from .rest.flink_archive import flink_archive
 from .rest.job_operations import JobOperations
 from .rest.job_rescaling import JobRescaling
 from .rest.live_endpoints import LiveEndpoints
@@ -83,7 +84,10 @@ class ClusterServer:
         get = configuration.get
         how = storage_options(configuration.to_dict())
         archives = get(options.ARCHIVE_FOLDER)
-        self._archives = None if archives is None else ArchiveWriter(ArchiveStore(open_storage(archives, how)))
+        for_flink = flink_archive if get(options.ARCHIVE_FOR_FLINK) else None
+        self._archives = None
+        if archives is not None:
+            self._archives = ArchiveWriter(ArchiveStore(open_storage(archives, how), for_flink))
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
             None if self._archives is None else self._archives.add,

@@ -126,6 +126,41 @@ def flink_cluster(options: Mapping[str, object] | None = None) -> Iterator[Flink
                 process.wait()
 
 
+@contextmanager
+def flink_history_server(archives: Path) -> Iterator[FlinkCluster]:
+    """Run Flink's history server over a folder.
+
+    Raises:
+        Unavailable: Java or the jars are missing, or it does not start.
+    """
+    [port] = _free_ports(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        chosen = {"historyserver.web.address": "127.0.0.1", "historyserver.web.port": port,
+                  "historyserver.archive.fs.dir": f"file://{archives}",
+                  "historyserver.archive.fs.refresh-interval": 200, "historyserver.web.tmpdir": f"{folder}/web",
+                  "jobmanager.rpc.address": "127.0.0.1"}  # fmt: skip
+        (folder / "config.yaml").write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in chosen.items()))
+        (folder / "log4j.properties").write_text(_LOGGING)
+        (folder / "log").mkdir()
+        server = FlinkCluster(f"http://127.0.0.1:{port}", folder)
+        process = _start(folder, "history", "org.apache.flink.runtime.webmonitor.history.HistoryServer")
+        try:
+            server.wait_for(lambda: _has_jobs(server), "a job in Flink's history server")
+            yield server
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _has_jobs(server: FlinkCluster) -> bool:
+    try:
+        status, overview = server.ask("GET", "/jobs/overview")
+    except OSError:
+        return False
+    return status == 200 and isinstance(overview, dict) and bool(overview["jobs"])
+
+
 def _has_task_manager(cluster: FlinkCluster) -> bool:
     try:
         status, overview = cluster.ask("GET", "/overview")

@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("uvicorn")
+from benchmarks.runs.environments import Unavailable
 from rayflink.cli.main import main
 from rayflink.cluster.archives.archive_store import ArchiveStore
 from rayflink.cluster.history_server import HistoryServer
+from rayflink.cluster.rest.flink_archive import flink_archive
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.state.storage.local_storage import LocalStorage
+from tests.cluster_rest.flink_cluster import FlinkCluster, flink_history_server
+from tests.cluster_rest.jobs_of_tests import LocalJobView
 from tests.cluster_rest.test_archives import EndedJob
 
 
@@ -53,6 +57,51 @@ def test_the_history_server_shows_jobs_of_several_folders_and_pages(tmp_path):
 def test_a_history_server_without_a_folder_is_refused():
     with pytest.raises(ConfigError, match=r"set historyserver\.archive\.fs\.dir"):
         HistoryServer(Configuration())
+
+
+@pytest.mark.slow
+def test_an_archive_for_flink_has_the_answers_by_their_paths(tmp_path):
+    view = LocalJobView("failed")
+    storage = LocalStorage(tmp_path)
+    store = ArchiveStore(storage, flink_archive)
+    file = store.store(view)
+    job_id = str(view.status()["jid"])
+    entries = {entry["path"]: json.loads(entry["json"]) for entry in json.loads(storage.read(job_id))["archive"]}
+    assert [job["jid"] for job in entries["/jobs/overview"]["jobs"]] == [job_id]
+    assert entries[f"/jobs/{job_id}"]["state"] == "FAILED"
+    assert "is broken" in entries[f"/jobs/{job_id}/exceptions"]["exceptionHistory"]["entries"][0]["stacktrace"]
+    vertex = view.status()["vertices"][0]["id"]
+    assert entries[f"/jobs/{job_id}/vertices/{vertex}/subtasks/1/attempts/0"]["subtask"] == 1
+    assert not [path for path in entries if "{" in path or not path.startswith("/jobs/")]
+    assert [each.job_id for each in store.files()] == [job_id]
+    store.delete(file.name)
+    assert storage.list() == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(200)
+def test_flinks_own_history_server_shows_our_archives(tmp_path):
+    views = [LocalJobView(kind) for kind in ("finished", "failed")]
+    for view in views:
+        ArchiveStore(LocalStorage(tmp_path), flink_archive).store(view)
+    try:
+        with flink_history_server(tmp_path) as server:
+            jobs = {}
+            server.wait_for(lambda: len(jobs.update(known_states(server)) or jobs) == 2, "both jobs")
+            assert sorted(jobs.values()) == ["FAILED", "FINISHED"]
+            for job_id in jobs:
+                status, job = server.ask("GET", f"/jobs/{job_id}")
+                assert status == 200 and job["vertices"][0]["id"]
+                vertex = job["vertices"][0]["id"]
+                for path in ("/config", "/exceptions", "/checkpoints", f"/vertices/{vertex}", "/accumulators", "/plan",
+                             f"/vertices/{vertex}/subtasktimes"):  # fmt: skip
+                    assert server.ask("GET", f"/jobs/{job_id}{path}")[0] == 200, path
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+
+
+def known_states(server: FlinkCluster) -> dict[str, str]:
+    return {job["jid"]: job["state"] for job in server.ask("GET", "/jobs/overview")[1]["jobs"]}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rayflink.state.storage.storage import Storage, put_own
@@ -37,10 +38,11 @@ class ArchiveStore:
 
     Args:
         storage: the folder; other files in it are left alone.
+        for_flink: gives an archive in the layout of Flink, which is written beside ours, named by the job; None: none.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, for_flink: Callable[[JobView], bytes] | None = None) -> None:
+        self._storage, self._for_flink = storage, for_flink
 
     @property
     def url(self) -> str:
@@ -59,6 +61,8 @@ class ArchiveStore:
             data, ending = _packed(data), ".json.zst"
         at_ms = min(max(ended_ms(archive.status()), 0), 10**13 - 1)
         name = f"{at_ms:013d}-{archive.jid}{ending}"
+        if self._for_flink is not None:
+            put_own(self._storage, archive.jid, self._for_flink(archive))
         put_own(self._storage, name, data)
         return ArchiveFile(at_ms, archive.jid, name)
 
@@ -83,11 +87,14 @@ class ArchiveStore:
         return _unpacked(data, f"{self.url}/{name}") if name.endswith(".zst") else data
 
     def delete(self, name: str) -> None:
-        """Delete a file; one that is not there is no error.
+        """Delete an archive, also that in the layout of Flink; one that is not there is no error.
 
         Raises:
             StorageError: it cannot be deleted.
         """
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            self._storage.delete(match[2])
         self._storage.delete(name)
 
 

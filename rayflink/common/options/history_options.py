@@ -10,8 +10,8 @@ from .option_declaring import millis as _ms
 from .option_types import BOOLEAN, DURATION, INT, MEMORY, STRING, MemorySize
 
 __all__ = [
-    "ARCHIVE_FOLDER", "HISTORY_ADDRESS", "HISTORY_CLEAN", "HISTORY_FOLDERS", "HISTORY_JOBS", "HISTORY_PORT",
-    "HISTORY_REFRESH", "HISTORY_SSL", "HISTORY_TIME", "HISTORY_WEB_REFRESH", "JOB_STORE_CACHE",
+    "ARCHIVE_FOLDER", "ARCHIVE_FOR_FLINK", "HISTORY_ADDRESS", "HISTORY_CLEAN", "HISTORY_FOLDERS", "HISTORY_JOBS",
+    "HISTORY_PORT", "HISTORY_REFRESH", "HISTORY_SSL", "HISTORY_TIME", "HISTORY_WEB_REFRESH", "JOB_STORE_CACHE",
 ]  # fmt: skip
 
 HISTORY = "History server"
@@ -19,6 +19,8 @@ HISTORY = "History server"
 ARCHIVE_FOLDER = _option(HISTORY, "jobmanager.archive.fs.dir", STRING, None,
                          "Folder in which the dispatcher writes an archive of each job that has ended: a path, or a "
                          "URL such as s3://bucket/ended.", test=_NAME)
+ARCHIVE_FOR_FLINK = _option(HISTORY, "rayflink.archive.for-flink", BOOLEAN, False,
+                            "Write each archive a second time, in the layout that Flink's own history server reads.")
 JOB_STORE_CACHE = _option(HISTORY, "jobstore.cache-size", MEMORY, MemorySize(50 << 20),
                           "Memory for archives that were read last.", test=_NOT_EMPTY)
 HISTORY_FOLDERS = _option(HISTORY, "historyserver.archive.fs.dir", STRING, None,
