@@ -12,10 +12,11 @@ from rayflink.common.metrics import metric_names as names
 from rayflink.common.metrics.job_report import records_in
 from rayflink.common.metrics.status_report import folded_failures, status_report
 from rayflink.common.metrics.watermark_lag import held_back
+from rayflink.common.user_code.stalled import STALLED
 
 from .cluster_job import Document
 
-__all__ = ["edge_rates", "failures", "job_figures", "job_row", "operator_figures", "skew_of"]
+__all__ = ["edge_rates", "failures", "job_figures", "job_row", "operator_figures", "skew_of", "without_subtasks"]
 
 Figures: TypeAlias = "dict[str, object]"
 _FRAME = re.compile(
@@ -135,8 +136,21 @@ def _vertex(vertex: Document, report: Document, described: Document) -> Figures:
         "dropped_records": sum(_dropped(vertex)),
         "mean_busy_ms_per_second": _mean(figures["busy_ms_per_second"] for figures in running),
         "skew": skew_of(subtasks),
+        "stalled_subtasks": sum(figures[STALLED] is not None for figures in report["subtasks"]),
         "subtasks": subtasks,
     }
+
+
+def without_subtasks(vertices: Iterable[Document], vertex_id: str) -> list[Document]:
+    """Return the vertices of `job_figures`, with the subtasks of one of them alone: a job may have thousands.
+
+    >>> without_subtasks([{"id": "a", "subtasks": [1]}, {"id": "b", "subtasks": [2]}], "b")
+    [{'id': 'a'}, {'id': 'b', 'subtasks': [2]}]
+    """
+    return [
+        vertex if vertex["id"] == vertex_id else {key: value for key, value in vertex.items() if key != "subtasks"}
+        for vertex in vertices
+    ]
 
 
 def _subtask(subtask: Document, report: Document) -> Figures:

@@ -15,13 +15,15 @@ from rayflink.serving.json_requests import Answer, JsonRequest, Refusal, Role, R
 from ..jobs.checkpoint_phases import describe_phases
 from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
 from ..jobs.findings import findings
-from ..jobs.job_figures import job_figures, job_row, operator_figures
+from ..jobs.job_figures import job_figures, job_row, operator_figures, without_subtasks
 from ..jobs.state_sizes import stored_state
 
 __all__ = ["LiveEndpoints"]
 
 MOST_REMEMBERED = 512
 """Checkpoints that have ended, and manifests, whose figures are remembered."""
+FRESH_MS = 400
+"""Time for which an answer with all jobs is given again."""
 _ID = re.compile("[0-9a-fA-F]{32}")
 
 
@@ -42,6 +44,8 @@ class LiveEndpoints:
     ) -> None:
         self._jobs, self._storage_options, self._now_ms = jobs, dict(storage_options or {}), now_ms
         self._lock = threading.Lock()
+        self._rows: Document | None = None
+        """The last answer with all jobs."""
         self._remembered: OrderedDict[tuple[str, object], Document] = OrderedDict()
 
     def routes(self) -> list[Route]:
@@ -58,12 +62,18 @@ class LiveEndpoints:
         ]
 
     def _overview(self, request: JsonRequest) -> Answer:
-        now_ms = self._now_ms()
-        return {"now_ms": now_ms, "jobs": [job_row(status, now_ms) for status in self._jobs.statuses()]}
+        """Return a row for each job; pages that ask within a moment get the same."""
+        now_ms, answer = self._now_ms(), self._rows
+        if answer is None or not 0 <= now_ms - answer["now_ms"] < FRESH_MS:
+            rows = [job_row(status, now_ms) for status in self._jobs.statuses()]
+            self._rows = answer = {"now_ms": now_ms, "jobs": rows}
+        return dict(answer)
 
     def _job(self, request: JsonRequest) -> Answer:
+        """Return the figures of a job, with subtasks of the one vertex that the request names."""
         view = self._view(request)
-        return job_figures(view.status(), view.description(), self._now_ms())
+        figures: Document = job_figures(view.status(), view.description(), self._now_ms())
+        return {**figures, "vertices": without_subtasks(figures["vertices"], request.query.get("vertex", ""))}
 
     def _vertex(self, request: JsonRequest) -> Answer:
         vertex_id = request.parameters["vertex"]

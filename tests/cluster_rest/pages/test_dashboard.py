@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +41,8 @@ VIEWS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "state": (REVENUE, "state", ("window-contents", "by key group", "uid revenue")),
     "configuration": (REVENUE, "configuration", ("execution.checkpointing.interval", "restart")),
     "history": ("", "history", ("FAILED", "ValueError")),
+    "taskmanagers": ("", "taskmanagers", ("Slots", "Heard", "CPUs")),
+    "jobmanager": ("", "jobmanager/configuration", ("rest.port", "web.refresh-interval")),
 }
 
 
@@ -117,6 +121,20 @@ def test_a_vertex_shows_its_subtasks_watermarks_and_metrics(
     panel.wait_for(state="detached")
 
 
+def test_a_vertex_shows_where_its_time_goes(cluster: ClusterServer, jobs: dict[str, str], open_page: Open) -> None:
+    if not (shutil.which("py-spy") or Path(sys.executable).with_name("py-spy").exists()):
+        pytest.skip("pip install py-spy")
+    page = open_page(address(cluster, jobs, "bottleneck"), viewport={"width": 1280, "height": 1100})
+    page.get_by_role("button", name="score with the model").first.click()
+    page.get_by_role("button", name="Flame graph").click()
+    page.get_by_text("samples; a bar's width").wait_for(timeout=30_000)
+    bar = page.locator(".flame").get_by_text("score (").first
+    keep_picture(page, "flame")
+    bar.click()
+    page.get_by_role("button", name="Show all").wait_for()
+    assert not violations(page)
+
+
 def test_hostile_names_are_text(cluster: ClusterServer, jobs: dict[str, str], open_page: Open) -> None:
     for part in ("graph", "exceptions", "checkpoints", "state", "configuration"):
         page = open_page(f"{cluster.url}/{JOB.format(jobs[BROKEN], part)}")
@@ -126,6 +144,26 @@ def test_hostile_names_are_text(cluster: ClusterServer, jobs: dict[str, str], op
         assert page.locator("main img, main script, main iframe").count() == 0
     page = open_page(f"{cluster.url}/#/jobs/{'<img src=x onerror=alert(1)>'}", expected=(400,))
     wait_for(page, "32 hexadecimal digits")
+
+
+def test_a_process_shows_its_log_output_threads_and_profile(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(address(cluster, jobs, "taskmanagers"), expected=(404,))
+    page.locator("tbody a").first.click()
+    parts = page.get_by_role("navigation", name="Parts of the process")
+    parts.get_by_role("link", name="Threads").click()
+    page.locator("summary").get_by_text("job click scores").first.click()
+    page.get_by_text("File ").locator("visible=true").first.wait_for()
+    keep_picture(page, "threads")
+    parts.get_by_role("link", name="Metrics").click()
+    page.get_by_role("row").nth(3).wait_for()
+    parts.get_by_role("link", name="Files").click()
+    page.get_by_role("table", name="Files").wait_for()
+    assert not violations(page)
+    page.goto(address(cluster, jobs, "jobmanager").replace("configuration", "environment"))
+    page.locator("pre.output").wait_for()
+    assert cluster.token not in page.content()
 
 
 def test_a_checkpoint_opens_down_to_its_subtasks(

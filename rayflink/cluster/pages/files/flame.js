@@ -38,7 +38,11 @@ function rows(node, redraw) {
   })));
 }
 
+const FRAMEWORK = /\((rayflink\/|threading\.py|<)|^root$/;
+
+/** Return the shade of a frame: those of the program stand out from those of rayflink and of Python's threads. */
 function shade(name) {
+  if (FRAMEWORK.test(name)) return "framework";
   let sum = 0;
   for (const letter of name.split(":")[0]) sum = (sum * 31 + letter.charCodeAt(0)) % 5;
   return sum;
@@ -56,6 +60,6 @@ export function flameGraph(answer, redraw) {
     button.style.left = `${left}%`;
     button.style.width = `${width}%`;
   }
-  return h("div", {}, h("p", { class: "small" }, `${count(answer.data.value) || NONE} samples; a bar's width is its share of the time. `,
+  return h("div", {}, h("p", { class: "small" }, `${count(answer.data.value) || NONE} samples; a bar's width is its share of the time; orange is the program and its libraries. `,
     zoomed ? h("button", { type: "button", onclick: () => { zoomed = null; redraw(); } }, "Show all") : "Click a bar to see it alone."), drawn);
 }

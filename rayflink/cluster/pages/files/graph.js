@@ -23,7 +23,7 @@ export function remarks(vertex, figures) {
   if (vertex.skew && vertex.skew.ratio >= SKEWED) signs.push(["◢", `skew ${vertex.skew.ratio.toFixed(1)}×`, "skew"]);
   if (vertex.late_records) signs.push(["◷", `${rate(vertex.late_records)} late`, "late"]);
   if (vertex.dropped_records) signs.push(["⌫", `${rate(vertex.dropped_records)} dropped`, "late"]);
-  if (vertex.subtasks.some((subtask) => subtask.stalled)) signs.push(["⏸", "stalled", "bottleneck"]);
+  if (vertex.stalled_subtasks) signs.push(["⏸", "stalled", "bottleneck"]);
   return signs;
 }
 

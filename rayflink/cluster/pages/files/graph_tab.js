@@ -7,7 +7,8 @@ import { drawGraph, graphWidth, remarks } from "./graph.js";
 import { flameGraph } from "./flame.js";
 
 const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
-const look = { zoom: null, sections: "subtasks", shown: "" };
+const look = { zoom: null, sections: "subtasks", shown: "", job: "" };
+const LEAST_ZOOM = 0.3, READABLE_ZOOM = 0.62;
 
 function reasons(findings, hash) {
   return h("section", { key: "reasons", class: "reasons", "aria-labelledby": "reasons-title" },
@@ -154,8 +155,16 @@ function zoomButtons(zoom, redraw) {
   const nearest = ZOOMS.reduce((best, step, index) => (Math.abs(step - zoom) < Math.abs(ZOOMS[best] - zoom) ? index : best), 0);
   return h("div", { class: "zoom", role: "group", "aria-label": "Size of the graph" },
     h("button", { type: "button", "aria-label": "Smaller", onclick: set(ZOOMS[Math.max(nearest - 1, 0)]) }, "−"),
-    h("button", { type: "button", onclick: set(null) }, "Fit"),
+    h("button", { type: "button", onclick: set("all") }, "Fit"),
     h("button", { type: "button", "aria-label": "Larger", onclick: set(ZOOMS[Math.min(nearest + 1, ZOOMS.length - 1)]) }, "+"));
+}
+
+/** Scroll a drawing that has not room enough to its first source. */
+function showFirstVertex() {
+  const room = document.querySelector(".graph-scroll"), first = room?.querySelector(".vertex");
+  if (!first) return;
+  const inside = room.getBoundingClientRect(), box = first.getBoundingClientRect();
+  if (box.bottom > inside.bottom) room.scrollTop += box.top - inside.top - inside.height / 2;
 }
 
 function legend() {
@@ -178,7 +187,7 @@ export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
       return { ...found, vertex, subtasks, accumulators, flame };
     },
     render: (figures, part) => {
-      const vertex = figures.vertices.find((candidate) => candidate.id === rest);
+      const vertex = figures.vertices.find((candidate) => candidate.id === rest && candidate.subtasks);
       if (look.shown !== rest) {
         look.shown = rest;
         if (vertex) {
@@ -187,7 +196,12 @@ export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
         }
       }
       const room = document.getElementById("main").clientWidth - 60;
-      const zoom = look.zoom || Math.min(1, Math.max(room / graphWidth(figures), 0.62));
+      if (look.job !== figures.jid) {
+        [look.job, look.zoom] = [figures.jid, null];
+        requestAnimationFrame(showFirstVertex);
+      }
+      const fitting = Math.min(1, room / graphWidth(figures));
+      const zoom = look.zoom === "all" ? Math.max(fitting, LEAST_ZOOM) : look.zoom || Math.max(fitting, READABLE_ZOOM);
       const toggle = (vertexId) => go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
       return [
         reasons(part.findings, hash),
@@ -201,12 +215,35 @@ export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
           caption: "Vertices of the job", columns: vertexColumns(figures, hash), rows: figures.vertices, key: (row) => row.id,
           rowClass: (row) => row.id === rest ? "chosen" : null,
         }),
-        figures.autoscaler ? autoscalerPart(figures.autoscaler) : null,
+        figures.autoscaler ? autoscalerPart(figures.autoscaler, figures) : null,
       ];
     },
   };
 }
 
-function autoscalerPart(autoscaler) {
-  return h("details", { key: "autoscaler" }, h("summary", {}, "Autoscaler"), h("pre", {}, JSON.stringify(autoscaler, null, 2)));
+function autoscalerPart(autoscaler, figures) {
+  const names = new Map(figures.vertices.map((vertex) => [vertex.id, vertex.name]));
+  const changes = (decision) => Object.entries(decision.changes).map(([id, number]) => `${names.get(id) || id} to ${number}`).join(", ");
+  return h("section", { key: "autoscaler", "aria-labelledby": "autoscaler-title" },
+    h("h2", { id: "autoscaler-title" }, "Autoscaler ", h("span", { class: "small" }, autoscaler.acts ? "it acts" : "it only says what it would do")),
+    facts([
+      autoscaler.reason ? ["Now", autoscaler.reason] : null, ["Backlog", autoscaler.backlog ? "yes" : "no"],
+      ["Restart", duration(autoscaler.restartMs)], ["Rescaled", count(autoscaler.scalings)],
+    ]),
+    autoscaler.vertices.length ? table({
+      caption: "What the autoscaler wants", rows: autoscaler.vertices, key: (vertex) => vertex.id, columns: [
+        { name: "Vertex", value: (vertex) => named(vertex.name) }, { name: "Now", value: (vertex) => count(vertex.parallelism), number: true },
+        { name: "Wanted", value: (vertex) => vertex.wanted === vertex.parallelism ? count(vertex.wanted) : h("strong", {}, `→ ${vertex.wanted}`), number: true },
+        { name: "Load", value: (vertex) => vertex.load === null ? NONE : `${Math.round(vertex.load * 100)} %`, number: true },
+        { name: "True rate", value: (vertex) => rate(vertex.trueProcessingRate), number: true, title: "records a second that it could process" },
+        { name: "Target rate", value: (vertex) => rate(vertex.targetDataRate), number: true }, { name: "Lag", value: (vertex) => rate(vertex.lag), number: true, title: "records that wait at its source" },
+        { name: "Reason", value: (vertex) => vertex.reason },
+      ],
+    }) : null,
+    autoscaler.decisions.length ? table({
+      caption: "Decisions of the autoscaler", rows: [...autoscaler.decisions].reverse().slice(0, 20), key: (decision) => `${decision.timestamp} ${decision.outcome}`, columns: [
+        { name: "When", value: (decision) => moment(decision.timestamp) }, { name: "Change", value: changes }, { name: "Outcome", value: (decision) => decision.outcome },
+        { name: "Pause", value: (decision) => duration(decision.pauseMs), number: true }, { name: "Detail", value: (decision) => decision.detail },
+      ],
+    }) : null);
 }

@@ -50,7 +50,7 @@ export function jobPage(id, tabName, rest, context) {
   const page = {
     key: `job:${id}`, menu: "jobs", title: "Job",
     load: async () => {
-      const [figures, part] = await Promise.all([read(`${base}live`), tab.load({ read, readIfAny })]);
+      const [figures, part] = await Promise.all([read(`${base}live${known[0] === "graph" && rest ? `?vertex=${encodeURIComponent(rest)}` : ""}`), tab.load({ read, readIfAny })]);
       remember(figures);
       if (before && before !== figures.state) context.announce(`${figures.name} is ${figures.state}`);
       before = figures.state;

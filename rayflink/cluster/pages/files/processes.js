@@ -53,7 +53,8 @@ function output(text, label) {
 }
 
 function threads(dump) {
-  const known = dump?.threadInfos || [];
+  const isWorker = (thread) => /^AnyIO|^asyncio/.test(thread.threadName);
+  const known = [...(dump?.threadInfos || [])].sort((left, right) => isWorker(left) - isWorker(right));
   return known.length ? known.map((thread, index) => h("details", { key: `thread ${index} ${thread.threadName}`, class: "thread" },
     h("summary", {}, named(thread.threadName)), h("pre", {}, thread.stringifiedThreadInfo))) : h("p", { class: "empty" }, "no thread is known");
 }
