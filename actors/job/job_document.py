@@ -1,9 +1,13 @@
-"""Everything that can be read of a job, as one JSON object; and its note in the registry of a cluster at its end."""
+"""Everything that can be read of a job, as one JSON object; and the notes of its starts and its end in a registry.
+
+A job with checkpoints has a ledger, which tells its coordinators apart. One without has the notes of its starts alone.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from rayflink.state.storage.storage import Storage
@@ -12,6 +16,7 @@ MOST_DETAILS = 20
 """The number of checkpoints whose details are in the object, the newest."""
 ENDED = "ended"
 """The file of the note."""
+_NAME = re.compile(r"(?:.*/)?start-(\d{6})")
 
 
 def job_document(
@@ -55,4 +60,22 @@ def note_end(storage: Storage, document: Mapping[str, Any]) -> None:
     storage.put_if_absent(ENDED, json.dumps(document, default=str).encode())
 
 
-__all__ = ["ENDED", "job_document", "note_end"]
+def start_name(number: int) -> str:
+    """Return the name of the file of a start.
+
+    >>> start_name(3)
+    'start-000003'
+    """
+    return f"start-{number:06d}"
+
+
+def newest_start(paths: Iterable[str]) -> int:
+    """Return the number of the last start among files; 0 where there is none.
+
+    >>> newest_start(["jobs/0a/accepted", "jobs/0a/start-000002", "jobs/0a/start-000001"])
+    2
+    """
+    return max((int(match[1]) for match in map(_NAME.fullmatch, paths) if match), default=0)
+
+
+__all__ = ["ENDED", "job_document", "newest_start", "note_end", "start_name"]

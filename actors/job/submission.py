@@ -45,6 +45,7 @@ class Submission:
         owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
         modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
         ends_at: where its end is noted, so that no dispatcher starts it again; None: nowhere.
+        start_number: of the dispatcher's starts of the job, which it notes there; 0: none is noted.
     """
 
     program: bytes
@@ -55,6 +56,7 @@ class Submission:
     owner_timeout_ms: int | None = None
     modules: bytes = b""
     ends_at: Stored | None = None
+    start_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
 from ..job.command_performer import deployments_first, perform
-from ..job.job_document import job_document, note_end
+from ..job.job_document import job_document, newest_start, note_end
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
 from ..job.recovery import recover_or_start
@@ -93,6 +93,8 @@ STORAGE_ENDS_WITHIN_S = 60.0
 """Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
 LINGER_S = 60.0
 """Time for which the result of an ended job is kept after the driver's last sign of life."""
+STARTS_EVERY_S = 10.0
+"""Time between two looks whether a job without checkpoints was started anew elsewhere."""
 IDLE_MARGIN_S = 10.0
 """Time for which slots wait longer than a driver counts on them."""
 MOST_LINGER_S = 3600.0
@@ -169,6 +171,9 @@ class Coordinator:
         self._owner_timeout_s = None if limit is None else limit / 1000
         for operator in (operator for vertex in graph.vertices for operator in vertex.operators):
             hold_blocks(getattr(operator.factory, "source", None))
+        if submission.start_number and submission.ends_at is not None and self._stored is None:
+            watch = partial(self._watch_starts, submission.ends_at, submission.start_number)
+            threading.Thread(target=watch, name="starts", daemon=True).start()
         self._published = StatusPublisher(submission.namespace, lambda: self._job_status["state"], self.status)
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
@@ -368,6 +373,20 @@ class Coordinator:
             write_record(self._folder, status)
         except OSError as error:
             log.warning("the record of the job could not be written: %s", error)
+
+    def _watch_starts(self, place: Stored, number: int) -> None:
+        """Cancel a job without checkpoints when a dispatcher elsewhere has started it anew."""
+        while not self._ended.wait(STARTS_EVERY_S):
+            try:
+                newest = newest_start(place.open().list())
+            except StateError as error:
+                log.warning("whether the job was started anew elsewhere cannot be known now: %s", error)
+                continue
+            if newest > number:
+                log.warning("the job was started anew by another dispatcher (start %d, here %d)", newest, number)
+                self._ends_at = None
+                self.cancel("another dispatcher, which has started the job anew")
+                return
 
     def _note_end(self) -> None:
         """Note the end of the job in the registry of its cluster, so that no dispatcher starts it again."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.job.job_document import note_end
+from rayflink.actors.job.job_document import newest_start, note_end
 from rayflink.actors.job.submission import Submission
 from rayflink.cluster.dispatcher.absent_jobs import StartAttempts
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
@@ -198,6 +198,15 @@ def test_attempts_to_start_a_job_come_ever_more_seldom_and_at_least_each_minute(
     assert attempts.is_due(JOB) and attempts.reason(JOB) == "no"
     attempts.forget(JOB)
     assert attempts.reason(JOB) == ""
+
+
+def test_each_start_of_a_job_has_a_number_by_which_earlier_processes_end(storage: LocalStorage) -> None:
+    first, second = FakeRunner(), FakeRunner()
+    begun(storage, first).submit(submission().encode(), "me")
+    begun(storage, second).look()
+    assert [start.submission.start_number for start in (*first.starts, *second.starts)] == [1, 2]
+    place = second.starts[0].submission.ends_at
+    assert place is not None and newest_start(place.open().list()) == 2
 
 
 def test_a_fenced_dispatcher_accepts_nothing_and_starts_nothing(storage: LocalStorage) -> None:

@@ -173,11 +173,11 @@ class Dispatcher:
         job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
         self._ensure_leads()
         job = AcceptedJob(job_id, submission.name, now_ms(), by, digest)
+        if not self._registry.accept(job, data):
+            return job_id
         with self._lock:
-            if not self._registry.accept(job, data):
-                return job_id
-            self._accepted[job_id] = job
             self._starting.add(job_id)
+            self._accepted[job_id] = job
         try:
             self._start(submission)
         except Exception as error:
@@ -287,7 +287,8 @@ class Dispatcher:
 
     def _start(self, submission: RemoteSubmission) -> StartedJob:
         place = Stored(self._registry.folder(submission.job_id), dict(self._settings.storage_options))
-        inner = replace(submission.submission, ends_at=place)
+        number = self._registry.begin(submission.job_id)
+        inner = replace(submission.submission, ends_at=place, start_number=number)
         return self._runner.start(replace(submission, submission=inner))
 
     def _give_up(self, submission: RemoteSubmission, error: Exception) -> None:

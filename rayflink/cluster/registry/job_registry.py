@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rayflink.actors.job.job_document import ENDED
+from rayflink.actors.job.job_document import ENDED, newest_start, start_name
 from rayflink.common.errors import RayflinkError
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage.storage import MissingFileError, Storage, put_own
@@ -108,6 +108,17 @@ class JobRegistry:
             StorageError: it cannot be read.
         """
         return self._storage.read(_path(job.job_id, f"submission-{job.digest}"))
+
+    def begin(self, job_id: str) -> int:
+        """Note that a job is about to be started, and return how often it was; processes of earlier starts end then.
+
+        Raises:
+            StorageError: it could not be written, and the job must not be started.
+        """
+        while True:
+            number = newest_start(self._storage.list(f"{FOLDER}/{job_id}")) + 1
+            if self._storage.put_if_absent(_path(job_id, start_name(number)), b""):
+                return number
 
     def folder(self, job_id: str) -> str:
         """Return the address of the folder of a job, in which its end is noted."""
