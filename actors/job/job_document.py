@@ -1,6 +1,6 @@
 """Everything that can be read of a job, as one JSON object; and the notes of its starts and its end in a registry.
 
-A job with checkpoints has a ledger, which tells its coordinators apart. One without has the notes of its starts alone.
+A job with checkpoints has a ledger, which orders its coordinators. One without has the notes of its starts alone.
 """
 
 from __future__ import annotations
