@@ -16,7 +16,9 @@ from rayflink.actors.on_ray.task_log import LogLine, of_level
 from rayflink.common.errors import TaskLost
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import short
+from rayflink.common.options import registry as options
 from rayflink.common.user_code.stalled import stalled_tasks
+from rayflink.launch.cluster_address import ClusterAddress
 
 from .archived import archived_jobs, whole_status
 from .given_options import configuration_of
@@ -43,7 +45,7 @@ def list_jobs(chosen: argparse.Namespace) -> int:
     print(job_table(jobs) if jobs else "no jobs")
     if not jobs:
         ended = "" if chosen.all else f"{ENDED_JOBS}; "
-        print(f"rayflink: {ended}{NO_SHARED_CLUSTER}", file=sys.stderr)
+        print(f"rayflink: {ended}{_visible(chosen)}", file=sys.stderr)
     return OK
 
 
@@ -100,7 +102,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
     if matches:
         print(f"rayflink: {wanted!r} matches {len(matches)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
-        none = f"no job is running ({ENDED_JOBS}); {NO_SHARED_CLUSTER}"
+        none = f"no job is running ({ENDED_JOBS}); {_visible(chosen)}"
         where = f"; its jobs are:{known}" if known else f"; {none}"
         print(f"rayflink: no job {wanted!r} on the cluster ({LOCAL_JOBS}){where}", file=sys.stderr)
     return None
@@ -182,6 +184,14 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _visible(chosen: argparse.Namespace) -> str:
+    """Say of which cluster jobs are visible, and how to make one."""
+    configuration = configuration_of(chosen)
+    if configuration.get(options.TARGET) is not options.Target.REMOTE:
+        return NO_SHARED_CLUSTER
+    return f"only jobs of the cluster at {ClusterAddress.of(configuration).url} are visible (execution.target: remote)"
 
 
 def _coordinated_jobs(chosen: argparse.Namespace) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from rayflink import launch
 from rayflink.actors.job.submission import Stored, read_submission
-from rayflink.actors.on_ray.driver.ray_cluster import list_jobs
 from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, DriverEnded, JobCancelled, JobExecutionError
@@ -125,7 +124,7 @@ def _must_not_run(graph: JobGraph, configuration: Configuration) -> None:
     target = configuration.get(options.TARGET)
     if target is not None and target.name == "LOCAL":
         return
-    for job in list_jobs(configuration.get(options.RAY_NAMESPACE)):
+    for job in launch.list_jobs(configuration):
         if job["jid"] == graph.id:
             reason = f"is on this cluster already ({job['state']})"
             raise JobExecutionError(graph.id, reason, f"wait for it, or end it first: rayflink cancel {graph.id[:8]}")
