@@ -79,6 +79,8 @@ class LocalJob:
         self._fault: str | None = None
         self._rates, self._published_at = Rates(), 0.0
         self._status: Document = {}
+        self._answered: dict[str, Any] = {}
+        """The answers to requests whose effect others see already."""
         self._checkpoint_statistics: Document = {}
         self._publish()
         self._thread = threading.Thread(target=self._run, name=f"job {graph.name}", daemon=True)
@@ -112,6 +114,9 @@ class LocalJob:
 
     def cancel(self, by: str = "the user") -> None:
         self._ensure_here()
+        self._cancel(by)
+
+    def _cancel(self, by: str) -> None:
         self._is_cancelled = True
         self._buffer.discard()
         self._cluster.cancel(by)
@@ -166,14 +171,14 @@ class LocalJob:
         until = time.monotonic() + timeout_s
         self._cluster.request(request)
         self._woken.set()
-        while request.request_id not in self._cluster.answers:
+        while request.request_id not in self._answered:
             if self._ended.wait(min(0.02, max(until - time.monotonic(), 0))):
                 if self.is_suspended:
                     return None
-                return self._cluster.answers.get(request.request_id) or request.job_has_ended()
+                return self._answered.get(request.request_id) or request.job_has_ended()
             if time.monotonic() >= until:
                 return None
-        return self._cluster.answers[request.request_id]
+        return self._answered[request.request_id]
 
     # for its client
 
@@ -238,11 +243,12 @@ class LocalJob:
             raise _Suspended
         self._answer_calls()
         now = time.monotonic()
-        if now - self._published_at >= PUBLISH_EVERY_S or self._cluster.job.status.value != self._status["state"]:
+        changed = self._cluster.job.status.value != self._status["state"]
+        if changed or len(self._cluster.answers) != len(self._answered) or now - self._published_at >= PUBLISH_EVERY_S:
             self._publish()
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._owner_timeout_s = None
-            self.cancel("the loss of its client")
+            self._cancel("the loss of its client")
 
     def _answer_calls(self) -> None:
         while self._calls:
@@ -261,6 +267,7 @@ class LocalJob:
             described = {**described, "state": "FAILED", "fault": self._fault}
         self._status = described
         self._checkpoint_statistics = job.checkpoints.history.describe(None) or {}
+        self._answered = dict(self._cluster.answers)
 
     def _in_job(self, call: Callable[[], T]) -> T:
         """Return what a call returns in the job's thread, which no other thread may read meanwhile.
