@@ -130,7 +130,7 @@ def failure_stack(failure: Document) -> str:
 def _info(failure: Document) -> ExceptionInfo:
     place = failure.get("place")
     info: ExceptionInfo = {
-        "exceptionName": failure.get("kind", ""),
+        "exceptionName": failure.get("kind", "JobExecutionError"),
         "stacktrace": failure_stack(failure),
         "timestamp": failure["timestamp"],
         "failureLabels": {"type": OF_USER if failure.get("operator") else OF_SYSTEM},

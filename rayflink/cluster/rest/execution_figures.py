@@ -14,15 +14,16 @@ from ..jobs.cluster_job import Document
 from ..jobs.cluster_process import process_of
 
 __all__ = [
-    "UNASSIGNED", "Aggregate", "IoMetrics", "Times", "aggregate_state", "aggregates", "all_timestamps", "endpoint_of",
-    "io_metrics", "job_times", "process_id_of", "slot_sharing_group", "state_counts", "status_durations",
-    "subtask_times", "together",
+    "ENDED_JOB_STATES", "EXECUTION_STATES", "JOB_STATES", "UNASSIGNED", "Aggregate", "IoMetrics", "Times",
+    "aggregate_state", "aggregates", "all_timestamps", "endpoint_of", "io_metrics", "job_times", "process_id_of",
+    "slot_sharing_group", "state_counts", "status_durations", "subtask_times", "together",
 ]  # fmt: skip
 
 UNASSIGNED = "(unassigned)"
 """What stands for the process of a subtask that has none yet."""
 EXECUTION_STATES = tuple(state.value for state in ExecutionState)
 JOB_STATES = tuple(state.value for state in JobStatus)
+ENDED_JOB_STATES = frozenset(state.value for state in JobStatus if state.is_terminal)
 _ENDED = frozenset(state.value for state in ExecutionState if state.is_terminal)
 _ON_THE_WAY = ("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING")
 _BY_PRECEDENCE = ("FAILED", "CANCELING", "CANCELED", "INITIALIZING", "RUNNING")
@@ -59,7 +60,7 @@ def job_times(status: Document, now_ms: int) -> Times:
     """Return when a job began, when it ended (-1: it has not), and for how many milliseconds it has been there."""
     stamps: Mapping[str, int] = status["timestamps"]
     began = min(stamps.values(), default=now_ms)
-    ended = stamps.get(status["state"], now_ms) if JobStatus(status["state"]).is_terminal else -1
+    ended = stamps.get(status["state"], now_ms) if status["state"] in ENDED_JOB_STATES else -1
     return _times(began, ended, now_ms)
 
 

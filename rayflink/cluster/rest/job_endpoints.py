@@ -7,7 +7,6 @@ from random import Random
 from typing import TypedDict
 
 from rayflink.actors.job.failures.restarts import RestartStrategy
-from rayflink.actors.messages.states import JobStatus
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.execution_config import ExecutionConfig
@@ -19,6 +18,7 @@ from rayflink.serving.json_requests import JsonRequest, Refusal, Role, Route
 from ..jobs.cluster_job import ClusterJobs, Document, JobView
 from .exception_endpoints import failure_stack
 from .execution_figures import (
+    ENDED_JOB_STATES,
     JOB_STATES,
     IoMetrics,
     aggregate_state,
@@ -184,14 +184,14 @@ class JobEndpoints:
     def _result(self, request: JsonRequest) -> ResultAnswer:
         """Return how a job has ended, or that it has not."""
         status = self._lookup.status(request)
-        if not JobStatus(status["state"]).is_terminal:
+        if status["state"] not in ENDED_JOB_STATES:
             return {"status": {"id": "IN_PROGRESS"}}
         return {"status": {"id": "COMPLETED"}, "job-execution-result": _job_result(status)}
 
     def _requirements(self, request: JsonRequest) -> dict[str, VertexRequirements]:
         """Return the numbers of subtasks that each vertex of a running job may have."""
         status = self._lookup.status(request)
-        if JobStatus(status["state"]).is_terminal:
+        if status["state"] in ENDED_JOB_STATES:
             remedy = f"it has ended ({status['state']}), and has no resources"
             raise Refusal(404, f"Job {status['jid']} not found", remedy)
         return {
@@ -210,7 +210,7 @@ def _job_accumulators(view: JobView) -> list[UserAccumulator]:
     """Return those that have been reported and, where all tasks have ended, those that no task reports meanwhile."""
     status = view.status()
     reported = user_accumulators(subtask for vertex in status["vertices"] for subtask in vertex["subtasks"])
-    if not JobStatus(status["state"]).is_terminal:
+    if status["state"] not in ENDED_JOB_STATES:
         return reported
     known = {entry["name"] for entry in reported}
     others: list[UserAccumulator] = [

@@ -158,11 +158,8 @@ def _number(text: str | None) -> float | None:
 def _texts(metrics: Mapping[str, Any]) -> dict[str, str]:
     """Return the metrics that are one value each, with those of histograms named as by Flink."""
     histograms = {name.removesuffix(".p999") for name in metrics if name.endswith(".p999")}
-    return {
-        _named(name, histograms): _text(value)
-        for name, value in metrics.items()
-        if isinstance(value, (bool, int, float, str))
-    }
+    strings = {name: _text(value) for name, value in metrics.items() if isinstance(value, (bool, int, float, str))}
+    return {_named(name, histograms): text for name, text in strings.items()} if histograms else strings
 
 
 def _named(name: str, histograms: set[str]) -> str:
@@ -172,6 +169,4 @@ def _named(name: str, histograms: set[str]) -> str:
 
 def _text(value: bool | int | float | str) -> str:
     """Return a value as Java prints it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return str(value) if value is not True and value is not False else "true" if value else "false"

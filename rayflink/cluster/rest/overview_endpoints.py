@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TypedDict
 
-from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.serving.json_requests import JsonRequest, Role, Route
 from rayflink.version import __version__
 
 from ..jobs.cluster_job import ClusterJobs, Document
 from ..jobs.cluster_process import ClusterProcesses
-from .execution_figures import job_times, process_id_of
+from .execution_figures import ENDED_JOB_STATES, EXECUTION_STATES, job_times, process_id_of
 from .job_lookup import now_ms
 from .typed_requests import TypedEndpoint, versioned
 
@@ -22,6 +21,8 @@ __all__ = ["SCHEDULER", "JobEntry", "OverviewEndpoints", "job_entry", "job_type"
 SCHEDULER = "Adaptive"
 """Flink's scheduler that changes the parallelism of a job that runs, as every job here can."""
 _REVISION = "rayflink"
+_LOWER = {state: state.lower() for state in EXECUTION_STATES}
+_NO_TASKS = {"total": 0, **dict.fromkeys(_LOWER.values(), 0)}
 
 ClusterOverview = TypedDict(
     "ClusterOverview",
@@ -103,17 +104,16 @@ class OverviewEndpoints:
     def _overview(self, request: JsonRequest) -> ClusterOverview:
         """Return the numbers of processes, slots and jobs of the cluster."""
         statuses = self._jobs.statuses()
-        states = [JobStatus(status["state"]) for status in statuses]
+        counts = Counter(status["state"] for status in statuses)
         processes, slots, free = _slots(self._processes, statuses)
-        counts = Counter(states)
         return {
             "taskmanagers": processes,
             "slots-total": slots,
             "slots-available": free,
-            "jobs-running": sum(not state.is_terminal for state in states),
-            "jobs-finished": counts[JobStatus.FINISHED],
-            "jobs-cancelled": counts[JobStatus.CANCELED],
-            "jobs-failed": counts[JobStatus.FAILED],
+            "jobs-running": sum(count for state, count in counts.items() if state not in ENDED_JOB_STATES),
+            "jobs-finished": counts["FINISHED"],
+            "jobs-cancelled": counts["CANCELED"],
+            "jobs-failed": counts["FAILED"],
             "flink-version": __version__,
             "flink-commit": _REVISION,
         }
@@ -166,10 +166,11 @@ def _slots(processes: ClusterProcesses | None, statuses: Iterable[Document]) -> 
 
 
 def job_entry(status: Document, now: int) -> JobEntry:
-    states: Counter[str] = Counter()
+    tasks = dict(_NO_TASKS)
     for vertex in status["vertices"]:
-        states.update(vertex["states"])
-    tasks = {state.value.lower(): states[state.value] for state in ExecutionState}
+        for state, count in vertex["states"].items():
+            tasks[_LOWER[state]] += count
+            tasks["total"] += count
     return {
         "jid": status["jid"],
         "name": status["name"],
@@ -178,6 +179,6 @@ def job_entry(status: Document, now: int) -> JobEntry:
         **job_times(status, now),
         "state": status["state"],
         "last-modification": max(status["timestamps"].values(), default=now),
-        "tasks": {"total": sum(tasks.values()), **tasks},
+        "tasks": tasks,
         "pending-operators": 0,
     }
