@@ -7,18 +7,16 @@ import hmac
 import logging
 import os
 import re
-import secrets
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rayflink.common.errors import ConfigError
 from rayflink.state.clock import Clock
 
 from .json_requests import Role
 
-__all__ = ["AccessToken", "TokenFile", "create_token_file", "matching_token", "parse_tokens", "plain_token"]
+__all__ = ["AccessToken", "TokenFile", "matching_token", "parse_tokens"]
 
 log = logging.getLogger(__name__)
 LEAST_CHARACTERS = 16
@@ -189,40 +187,3 @@ def _read(path: str) -> tuple[list[AccessToken], list[str]]:
 def _refusal(path: str, problem: str) -> ConfigError:
     remedy = f"run chmod 600 {path} as its owner, and look at its lines"
     return ConfigError("rest.auth.tokens-file", problem, f"in {path} {FORM}, that only this user can read", remedy)
-
-
-def create_token_file(path: Path) -> str | None:
-    """Write a file with a new token of the role SUBMIT, and return the token; where the file exists, return its token.
-
-    Returns: None where it exists and its tokens are hashed.
-
-    Raises:
-        ConfigError: it exists and cannot be used.
-        OSError: it cannot be written.
-    """
-    token = secrets.token_urlsafe(32)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"# NAME ROLE TOKEN: the tokens of rayflink's REST interface\nowner SUBMIT {token}\n")
-        os.link(part, path)  # fails where it exists
-    except FileExistsError:
-        return plain_token(path)
-    finally:
-        part.unlink()
-    return token
-
-
-def plain_token(path: Path) -> str | None:
-    """Return the token with the highest role that stands in a file plainly, for clients of the same user; None: none.
-
-    Raises:
-        ConfigError: the file cannot be used.
-    """
-    tokens, _ = _read(str(path))
-    roles = {token.digest: token.role for token in tokens}
-    words = [line.split()[-1] for line in path.read_text().splitlines() if line.strip()]
-    plain = [word for word in words if digest_of(word) in roles]
-    return max(plain, key=lambda word: roles[digest_of(word)], default=None)

@@ -167,5 +167,5 @@ class Route:
 
     @property
     def is_operation(self) -> bool:
-        """Return whether the audit has a line for each such request."""
-        return self.method not in ("GET", "HEAD") or self.role is Role.OPERATE
+        """Return whether the audit has a line for each such request: it does more than ask."""
+        return self.role is Role.OPERATE or self.role is Role.SUBMIT and self.method not in ("GET", "HEAD")

@@ -24,8 +24,8 @@ LEAST_UPLOAD_BYTES_S = 50_000
 DISCARD_S = 2.0
 """Seconds for which the body of a refused request is received."""
 UPLOAD_OPTION = "rest.server.max-content-length"
-UPLOADS = 4
-"""Uploads at a time; others wait."""
+UPLOADS = 16
+"""Uploads at a time, until they are answered; others wait."""
 
 
 class RequestBodies:

@@ -79,15 +79,13 @@ def test_everything_that_was_known_of_a_job_is_read_from_its_archive(width, tmp_
 
 def test_a_list_has_no_subtasks_and_the_job_that_began_last_first():
     storage = MemoryStorage()
-    jobs = jobs_of(storage)
     for number in (2, 3, 1):
-        jobs.store(EndedJob(number, number * 100))
-    for listed in (jobs, jobs_of(storage)):
-        statuses = listed.statuses()
-        assert [status["timestamps"]["FINISHED"] for status in statuses] == [300, 200, 100]
-        [vertex] = statuses[0]["vertices"]
-        assert (vertex["subtasks"], vertex["numRecordsIn"], statuses[0]["exceptions"]) == ([], 7, [])
-        assert statuses[0]["metrics"] == {"numRestarts": 1}
+        ArchiveStore(storage).store(EndedJob(number, number * 100))
+    statuses = jobs_of(storage).statuses()
+    assert [status["timestamps"]["FINISHED"] for status in statuses] == [300, 200, 100]
+    [vertex] = statuses[0]["vertices"]
+    assert (vertex["subtasks"], vertex["numRecordsIn"], statuses[0]["exceptions"]) == ([], 7, [])
+    assert statuses[0]["metrics"] == {"numRestarts": 1}
 
 
 def test_an_archive_that_is_written_twice_stays_as_it_was():
@@ -165,7 +163,9 @@ def test_archives_that_were_read_last_are_bounded_in_bytes():
     storage = MemoryStorage()
     jobs = ArchivedJobs([ArchiveStore(storage)], ManualClock(), most_bytes=20_000)
     for number in range(30):
-        jobs.store(EndedJob(number, number, width=50))
+        ArchiveStore(storage).store(EndedJob(number, number, width=50))
+    jobs.refresh()
+    for number in range(30):
         jobs.view(f"{number:032x}")
     assert jobs.figures()["bytesInMemory"] < 20_000 + 30 * 400
 

@@ -86,12 +86,13 @@ def test_no_answer_log_or_archive_has_a_secret(tmp_path: Path, caplog: pytest.Lo
         while {job["state"] for job in cluster.dispatcher.statuses()} != {"FINISHED", "FAILED"}:
             assert time.monotonic() < until, cluster.dispatcher.statuses()
             time.sleep(0.02)
-        for job in cluster.dispatcher.statuses():
+        for sent, job in zip(("", token), cluster.dispatcher.statuses(), strict=True):
             for path in paths(cluster._routes(), cluster.dispatcher, job["jid"]):
-                for sent in ("", token, f"{PLANTED}-token-of-ann", f"{PLANTED}-token-that-is-wrong"):
-                    url = f"{cluster.url}{path}?token={PLANTED}-in-a-query"
-                    status, answers[f"{path} {sent}"] = ask(url, token=sent)
-                    assert status != 500, answers[f"{path} {sent}"]
+                status, answers[path] = ask(f"{cluster.url}{path}?token={PLANTED}-in-a-query", token=sent)
+                assert status != 500, answers[path]
+            for other in (f"{PLANTED}-token-of-ann", f"{PLANTED}-token-that-is-wrong"):
+                for path in ("/jobs/overview", "/rayflink/jobs/x/rows", "/nothing"):
+                    answers[f"{path} {len(other)}"] = ask(f"{cluster.url}{path}", token=other)[1]
             ask(f"{cluster.url}/jobs/{job['jid']}?mode=cancel&password={PLANTED}", "PATCH")
         ask(f"{cluster.url}/rayflink/jobs", "POST", f"{PLANTED} nonsense".encode(), token)
     finally:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
-from rayflink.serving.access_tokens import TokenFile, create_token_file, matching_token, parse_tokens, plain_token
+from rayflink.serving.access_tokens import TokenFile, matching_token, parse_tokens
 from rayflink.serving.answer_headers import accepts
 from rayflink.serving.failed_tokens import MOST_ADDRESSES, FailedTokens
 from rayflink.serving.json_requests import Refusal, Role, Route
@@ -120,7 +120,6 @@ def test_a_file_of_tokens_that_is_wrong_is_refused_without_showing_a_token(tmp_p
 def test_hashed_tokens_may_be_read_by_others_and_a_missing_file_is_named(tmp_path):
     path = lines(tmp_path / "tokens", f"ann READ sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()}", 0o644)
     assert matching_token(TokenFile(path, ManualClock()).tokens(), TOKEN).name == "ann"
-    assert plain_token(Path(path)) is None
     with pytest.raises(ConfigError, match="No such file"):
         TokenFile(str(tmp_path / "missing"), ManualClock())
 
@@ -145,14 +144,6 @@ def test_a_file_of_tokens_is_read_again_and_opens_nothing_while_it_is_wrong(tmp_
     path.unlink()
     assert names() == []
     assert TOKEN not in caplog.text
-
-
-def test_a_new_file_of_tokens_has_one_that_only_its_owner_reads(tmp_path):
-    path = tmp_path / "below" / "tokens"
-    token = create_token_file(path)
-    assert create_token_file(path) == plain_token(path) == token
-    assert len(token) > 40 and path.stat().st_mode & 0o777 == 0o600 and [*path.parent.iterdir()] == [path]
-    assert [entry.role for entry in TokenFile(str(path), ManualClock()).tokens()] == [Role.SUBMIT]
 
 
 @settings(max_examples=50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import logging
@@ -17,8 +18,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("uvicorn")
-from rayflink.serving import bounded_connections
+from rayflink.serving import bounded_connections, request_bodies
 from rayflink.serving.audit_log import AuditEntry, AuditLog, AuditSettings
+from rayflink.serving.bounded_connections import BoundedSending
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.json_requests import Answer, Caller, FileAnswer, JsonRequest, Refusal, Role, Route, StreamAnswer
@@ -222,6 +224,32 @@ def test_a_client_that_sends_no_head_is_closed(settings: ServerSettings, monkeyp
             assert client.recv(12) == b"HTTP/1.1 200"
     finally:
         running.stop()
+
+
+def test_a_body_that_does_not_come_is_refused_in_time(server: HttpServer, monkeypatch: Any) -> None:
+    monkeypatch.setattr(request_bodies, "BODY_S", 0.05)
+    for path, headers in (("/jobs/a/wanted", b""), ("/rayflink/jobs", f"Authorization: Bearer {TOKEN}\r\n".encode())):
+        method = b"PUT" if path.endswith("wanted") else b"POST"
+        with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), 10) as client:
+            client.sendall(b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: x\r\n%sContent-Length: 9\r\n\r\n{"
+                           % (method, path.encode(), headers))  # fmt: skip
+            assert client.recv(12) == b"HTTP/1.1 408"
+
+
+def test_an_answer_that_is_not_taken_is_cut_off(monkeypatch: Any) -> None:
+    monkeypatch.setattr(bounded_connections, "SEND_S", 0.01)
+    paths = []
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        paths.append(scope["path"])
+        await send({"type": "http.response.start"})
+
+    async def stuck(message: Any) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(BoundedSending(answer)({"type": "http", "path": "/jobs/"}, None, stuck))  # type: ignore[arg-type]
+    assert paths == ["/jobs"]
 
 
 @pytest.mark.slow

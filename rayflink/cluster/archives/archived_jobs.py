@@ -80,7 +80,7 @@ class ArchivedJobs:
     that cannot be read as an archive is reported, counted, and left out.
 
     Args:
-        stores: the folders; new archives go to the first.
+        stores: the folders.
         clock: for the age of archives.
         retention: which of them stay.
         most_bytes: of archives that were read last.
@@ -111,22 +111,6 @@ class ArchivedJobs:
                 "bytesInMemory": self._recent_bytes + sum(len(entry.head or b"") for entry in self._index.values()),
             }
 
-    def store(self, view: JobView) -> None:
-        """Write the archive of a job that has ended; it is in the list when this returns.
-
-        Raises:
-            StorageError: it could not be written.
-        """
-        store = self._stores[0]
-        file = store.store(view)
-        try:
-            head = read_head(store.read(file.name), f"{store.url}/{file.name}")
-        except (StorageError, DamagedArchive) as error:  # the next look at the folder reports it
-            log.warning("archive not read", extra={"archive": file.name}, exc_info=error)
-            return
-        with self._lock:
-            self._index = _in_order([_Entry(store, file, head), *self._index.values()])
-
     def refresh(self) -> None:
         """Look for new archives, and forget those that are gone or have expired."""
         with self._refreshing:
@@ -147,9 +131,7 @@ class ArchivedJobs:
                 ]
             index, damaged = self._read_heads(_in_order(entries))
             with self._lock:
-                stored_since = [entry for job, entry in self._index.items() if entry.store.url + entry.file.name
-                                not in known and job not in index]  # fmt: skip
-                self._index, self._damaged = _in_order([*index.values(), *stored_since]), damaged
+                self._index, self._damaged = index, damaged
 
     def statuses(self) -> list[Document]:
         """Return the statuses of the newest jobs, without subtasks and exceptions; those that began last first."""
