@@ -90,7 +90,8 @@ def _task(record: CheckpointRecord, vertex: str, name: str, by_subtask: bool) ->
     subtasks = record.subtasks[vertex]
     end_ms = max(subtask.acknowledged_ms for subtask in subtasks.values())
     attributes: dict[str, Attribute] = {
-        "checkpointId": record.checkpoint_id, "taskId": vertex, "taskName": name, **_figures(list(subtasks.values())),
+        "checkpointId": record.checkpoint_id, "jobVertexId": vertex, "taskName": name,
+        **_figures(list(subtasks.values())),
     }  # fmt: skip
     ordered = sorted(subtasks.items()) if by_subtask else []
     children = tuple(_subtask(record, index, subtask) for index, subtask in ordered)
@@ -99,7 +100,7 @@ def _task(record: CheckpointRecord, vertex: str, name: str, by_subtask: bool) ->
 
 def _subtask(record: CheckpointRecord, index: int, subtask: SubtaskRecord) -> Span:
     figures = {f"{name[0].lower()}{name[1:]}": int(getattr(subtask.metrics, key)) for name, key in _MEASURED.items()}
-    attributes: dict[str, Attribute] = {"checkpointId": record.checkpoint_id, "subtaskIndex": index, **figures}
+    attributes: dict[str, Attribute] = {"checkpointId": record.checkpoint_id, "subtaskId": index, **figures}
     children, begin_ms = [], record.triggered_ms
     for name, field in _PHASES:
         end_ms = min(begin_ms + int(getattr(subtask.metrics, field)), max(subtask.acknowledged_ms, begin_ms))

@@ -28,7 +28,7 @@ from .recovery_times import last_recovery
 __all__ = ["JobTraces"]
 
 CHECKPOINTS = "org.apache.flink.runtime.checkpoint.CheckpointStatsTracker"
-FAILURES = "org.apache.flink.runtime.scheduler.metrics.JobFailureMetricReporter"
+FAILURES = "org.apache.flink.runtime.scheduler.adaptive.JobFailureMetricReporter"
 RESTARTS = "rayflink.actors.job.JobTraces"
 MOST_PENDING = 256
 """Traces that wait for the runner to take them; it does so after each event."""
@@ -167,8 +167,8 @@ def _task(execution: Execution, running_ms: int, now_ms: int) -> Span:
     end_ms = _first(moments, _RAN, now_ms)
     loaded_ms = _first(moments, (ExecutionState.INITIALIZING.value,), end_ms)
     attributes: dict[str, Attribute] = {
-        "taskId": str(execution.vertex.id), "taskName": execution.vertex.name,
-        "subtaskIndex": execution.subtask, "attempt": execution.number,
+        "jobVertexId": str(execution.vertex.id), "taskName": execution.vertex.name,
+        "subtaskId": execution.subtask, "attempt": execution.number,
     }  # fmt: skip
     children = Span("Deploy", running_ms, loaded_ms, {}), Span("Restore", loaded_ms, end_ms, {})
     return Span("JobInitialization_Subtask", running_ms, end_ms, attributes, children)

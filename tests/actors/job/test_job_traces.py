@@ -128,8 +128,9 @@ def test_the_parts_of_a_checkpoint_follow_one_another() -> None:
     assert [(span.name, span.start_ms, span.end_ms) for span in root.children] == [
         ("Checkpoint_Task", 100, 110), ("Checkpoint_Task", 100, 130), ("Publish", 130, 150),
     ]  # fmt: skip
+    assert mapped.attributes["jobVertexId"] == "vm"
     assert (source.attributes["taskName"], mapped.attributes["taskName"]) == ("vs", "Map")
-    assert [child.attributes["subtaskIndex"] for child in mapped.children] == [0, 1]
+    assert [child.attributes["subtaskId"] for child in mapped.children] == [0, 1]
     assert shape(mapped.children[0]) == ("Checkpoint_Subtask", 100, 130, [
         ("StartDelay", 100, 104, []), ("Alignment", 104, 109, []), ("Sync", 109, 115, []), ("Async", 115, 122, []),
     ])  # fmt: skip
