@@ -147,6 +147,11 @@ class Enumerators:
         call.then(answer.answer, answer.error)
         return self._consequences(operator_id, running)
 
+    def pending_bytes(self) -> dict[str, int]:
+        """Return the size of the splits not assigned yet, by operator, of the enumerators that know it."""
+        sizes = {operator_id: running.enumerator.pending_bytes() for operator_id, running in self._running.items()}
+        return {operator_id: size for operator_id, size in sizes.items() if size is not None}
+
     @property
     def next_call_ms(self) -> int | None:
         """Return when the next work is due again, in epoch milliseconds; None: none is."""

@@ -22,6 +22,8 @@ from rayflink.common.data_types.type_base import TypeInformation
 from rayflink.common.functions.callables import as_map
 from rayflink.common.functions.function_classes import MapFunction
 from rayflink.common.functions.type_variables import Output
+from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_names import PENDING_RECORDS
 from rayflink.common.records.batches import RowBatch
 from rayflink.common.typeinfo import Types
 from rayflink.user_types import EnumeratorState
@@ -91,7 +93,7 @@ class DataGeneratorSource(Source[Output]):
     def create_reader(self, ctx: ReaderContext) -> SourceReader:
         rate = None if self._rate is None else self._rate / ctx.parallelism
         call = None if self._function is None else as_map(self._function, "DataGeneratorSource").call
-        return _GeneratorReader(call, None if rate is None else RateLimit(rate, ctx.now_ms))
+        return _GeneratorReader(call, None if rate is None else RateLimit(rate, ctx.now_ms), ctx.metrics)
 
 
 class NumberSequenceSource(DataGeneratorSource[int]):
@@ -136,6 +138,12 @@ class RateLimit:
         self._given += granted
         return granted
 
+    def pending(self) -> int:
+        """Return how many records may go out now and have not been taken."""
+        if self._start is None:
+            return 0
+        return max(0, int((self._now_ms() - self._start) * self._per_second / 1000) + 1 - self._given)
+
     def next_ms(self) -> int | None:
         """Return the epoch milliseconds at which the next record may go out; None before the first."""
         if self._start is None:
@@ -144,9 +152,13 @@ class RateLimit:
 
 
 class _GeneratorReader(OneByOneReader):
-    def __init__(self, call: Callable[[int], Any] | None, limit: RateLimit | None) -> None:
+    def __init__(
+        self, call: Callable[[int], Any] | None, limit: RateLimit | None, metrics: MetricGroup | None
+    ) -> None:
         super().__init__()
         self._call, self._limit = call, limit
+        if metrics is not None and limit is not None:
+            metrics.gauge(PENDING_RECORDS, limit.pending)
 
     def open_split(self, split: NumberSplit) -> SplitCursor:
         return _NumberCursor(split, self._call, self._limit)

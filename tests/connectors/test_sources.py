@@ -289,3 +289,14 @@ def test_a_server_that_is_not_there_is_an_error_with_the_remedy() -> None:
     unused.close()
     with pytest.raises(ConnectionError, match="start the server first, or set max_retries"):
         Coordinator(SocketTextSource("127.0.0.1", port)).poll()
+
+
+def test_a_generator_behind_its_rate_reports_what_is_pending() -> None:
+    clock = FixedClock()
+    limit = RateLimit(10, clock.now_ms)
+    assert limit.pending() == 0
+    limit.take(1)
+    clock.now += 1_000
+    assert limit.pending() == 10
+    limit.take(4)
+    assert limit.pending() == 6

@@ -59,8 +59,18 @@ class Autoscaler:
         self._logged: tuple[str, int] = ("", 0)
         self._facts: tuple[JobGraph, Mapping[str, VertexFacts]] | None = None
 
-    def tick(self, graph: JobGraph, executions: Iterable[Execution], now_ms: int) -> RescaleRequested | None:
-        """Take a look at a running job if one is due; return the request for other parallelisms if it needs them."""
+    def tick(
+        self,
+        graph: JobGraph,
+        executions: Iterable[Execution],
+        now_ms: int,
+        unassigned: Callable[[], Mapping[str, int]] = dict,
+    ) -> RescaleRequested | None:
+        """Take a look at a running job if one is due; return the request for other parallelisms if it needs them.
+
+        Args:
+            unassigned: gives the bytes of the splits that no reader has yet, by operator.
+        """
         if not self.settings.enabled or (
             self._looked_ms is not None and now_ms - self._looked_ms < self.settings.interval_ms
         ):
@@ -69,7 +79,7 @@ class Autoscaler:
         if graph.schedule_mode is not ScheduleMode.EAGER:
             self.reason = "a job in batch mode is not rescaled while it runs"
             return None
-        self._window.add(now_ms, sample_of(executions))
+        self._window.add(now_ms, sample_of(executions, unassigned()))
         if not self._window.has_rates:
             self.evaluation = self.plan = None
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rayflink.common.metrics import metric_names as names
@@ -28,6 +28,7 @@ class SubtaskFigures:
         records_in: received; of a source, read.
         records_out: sent to other tasks.
         pending: records that its source has still to read; None where it does not report them.
+        bytes_in: bytes that its source has read; 0 where it does not report them.
         partitions: the partitions that its source reads, where it names them.
         memory: share of the managed memory of its slot in use.
     """
@@ -38,6 +39,7 @@ class SubtaskFigures:
     busy_ms: float
     back_pressured_ms: float
     pending: float | None = None
+    bytes_in: int = 0
     partitions: frozenset[str] = frozenset()
     memory: float = 0.0
 
@@ -73,11 +75,13 @@ def figures_of(execution: Execution) -> SubtaskFigures | None:
     metrics = execution.metrics
     if names.BUSY_TIME_TOTAL not in metrics:
         return None
-    records_in, pending, partitions = metrics.get(names.NUM_RECORDS_IN, 0), None, frozenset[str]()
+    records_in, pending, bytes_in = metrics.get(names.NUM_RECORDS_IN, 0), None, 0
+    partitions: frozenset[str] = frozenset()
     if execution.vertex.is_input and metrics.get("operators"):
         head: Mapping[str, Any] = metrics["operators"][0]
         records_in = head[names.NUM_RECORDS_OUT]
         pending = _number(head["metrics"].get(names.PENDING_RECORDS))
+        bytes_in = head["metrics"].get(names.NUM_BYTES_IN, 0)
         matches = (_PARTITION.search(name) for name in head["metrics"])
         partitions = frozenset(f"{match[1]}-{match[2]}" for match in matches if match)
     total, used = metrics.get(names.MANAGED_MEMORY_TOTAL, 0), metrics.get(names.MANAGED_MEMORY_USED, 0)
@@ -88,6 +92,7 @@ def figures_of(execution: Execution) -> SubtaskFigures | None:
         metrics[names.BUSY_TIME_TOTAL],
         metrics.get(names.BACK_PRESSURED_TIME_TOTAL, 0),
         pending,
+        bytes_in,
         partitions,
         used / total if total else 0.0,
     )
@@ -132,12 +137,17 @@ Sample = Mapping[str, Mapping[str, SubtaskFigures]]
 """Vertex id -> attempt -> its figures at one moment."""
 
 
-def sample_of(executions: Iterable[Execution]) -> Sample | None:
+def sample_of(executions: Iterable[Execution], unassigned: Mapping[str, int]) -> Sample | None:
     """Return the figures of all attempts; None while one does not run or has not reported.
 
     Attempts that have finished are left out: their share of the input has ended.
+
+    Args:
+        unassigned: operator -> bytes of its splits that no reader has yet; they are pending at the first of them, as
+            many records a byte as the readers have found so far.
     """
     sample: dict[str, dict[str, SubtaskFigures]] = {}
+    heads: dict[str, Execution] = {}
     for execution in executions:
         if execution.state is ExecutionState.FINISHED:
             continue
@@ -145,6 +155,13 @@ def sample_of(executions: Iterable[Execution]) -> Sample | None:
         if figures is None:
             return None
         sample.setdefault(execution.vertex.id, {})[execution.attempt] = figures
+        heads.setdefault(execution.vertex.id, execution)
+    for execution in heads.values():
+        readers, size = sample[execution.vertex.id], unassigned.get(execution.vertex.head.operator_id, 0)
+        read = sum(each.bytes_in for each in readers.values())
+        if size and read:
+            own, records = readers[execution.attempt], sum(each.records_in for each in readers.values())
+            readers[execution.attempt] = replace(own, pending=(own.pending or 0.0) + size * records / read)
     return sample
 
 

@@ -202,6 +202,10 @@ class SplitEnumerator(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} takes no events of readers, found {event!r}")
 
+    def pending_bytes(self) -> int | None:
+        """Return the size of the splits not assigned yet, which the autoscaler counts as lag; None: it is unknown."""
+        return None
+
     @abstractmethod
     def snapshot_state(self) -> Any:
         """Return the splits not assigned yet (and what else is needed); can be pickled."""

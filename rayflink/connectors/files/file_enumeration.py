@@ -114,6 +114,9 @@ class FileEnumerator(SplitEnumerator):
         self._splits[:0] = splits
         self._assign()
 
+    def pending_bytes(self) -> int:
+        return sum(split.stop - split.start for split in self._splits)
+
     def snapshot_state(self) -> FileEnumeratorState:
         return FileEnumeratorState(tuple(self._splits), frozenset(self._seen), self._is_listed)
 

@@ -27,7 +27,7 @@ from rayflink.common.errors import PlanError
 from rayflink.common.functions.callables import ensure_takes
 from rayflink.common.functions.type_variables import Output, Result
 from rayflink.common.metrics.metric_group import MetricGroup
-from rayflink.common.metrics.metric_names import NUM_STORE_RETRIES
+from rayflink.common.metrics.metric_names import NUM_BYTES_IN, NUM_STORE_RETRIES, PENDING_BYTES, PENDING_RECORDS
 from rayflink.common.options.store_options import storage_options
 from rayflink.common.records.batches import ArrowBatch, RowBatch
 from rayflink.common.time import Duration, to_millis
@@ -272,16 +272,40 @@ class _FileReader(OneByOneReader):
         self._format = form if ctx.metrics is None else form.counting(ctx.metrics)
         counter = None if ctx.metrics is None else ctx.metrics.counter(NUM_STORE_RETRIES)
         self._ctx, self._stores = ctx, ObjectStores(stores.options, counter)
+        self._finished_bytes = 0
+        if ctx.metrics is not None:
+            ctx.metrics.gauge(PENDING_BYTES, self._pending_bytes)
+            ctx.metrics.gauge(PENDING_RECORDS, self._pending_records)
+            ctx.metrics.gauge(NUM_BYTES_IN, lambda: self._progress()[0])
 
     def poll(self, max_records: int) -> Polled:
-        if self._most_rows is None:
-            return super().poll(max_records)
-        if self._emitted >= self._most_rows:
+        if self._most_rows is not None and self._emitted >= self._most_rows:
             self._leave_the_rest()
         answer = super().poll(max_records)
         if isinstance(answer, RowBatch | ArrowBatch):
             self._emitted += len(answer)
         return answer
+
+    def _progress(self) -> tuple[int, int]:
+        """Return the bytes that were read, up to the newest place that a position names, and the records behind it."""
+        if self._cursor is None or not self._splits:
+            return self._finished_bytes, 0
+        split: FileSplit = self._cursor.position()
+        offset = split.start if split.offset is None else split.offset
+        return self._finished_bytes + max(0, min(offset, split.stop) - split.start), split.skip
+
+    def _pending_bytes(self) -> int:
+        at_hand: int = sum(split.stop - split.start for split in self._splits)
+        return max(0, at_hand - (self._progress()[0] - self._finished_bytes))
+
+    def _pending_records(self) -> int | None:
+        """Return the records in the bytes at hand, as many a byte as so far; None before that is known."""
+        read, behind = self._progress()
+        return max(0, round(self._pending_bytes() * (self._emitted - behind) / read) - behind) if read else None
+
+    def _finish_split(self) -> None:
+        self._finished_bytes += self._splits[0].stop - self._splits[0].start
+        super()._finish_split()
 
     def _leave_the_rest(self) -> None:
         """Drop the splits; of files that are watched there are more to come, which are dropped too."""

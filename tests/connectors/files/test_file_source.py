@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayflink.common import Duration
-from rayflink.common.connector_base.source import END, PENDING, Boundedness
+from rayflink.common.connector_base.source import END, PENDING, Boundedness, ReaderContext
+from rayflink.common.metrics.metric_group import MetricGroup
 from rayflink.common.records.batches import RowBatch, rows_of
 from rayflink.connectors.files.file_enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from rayflink.connectors.files.file_source import FileSource, FileSourceBuilder, StreamFormat
@@ -50,6 +51,23 @@ def _lines(*paths: Any, charset: str = "UTF-8") -> FileSourceBuilder:
 def test_lines_of_small_files(tmp_path: Path, content: bytes, lines: list[str]) -> None:
     (tmp_path / "f").write_bytes(content)
     assert read(_lines(tmp_path / "f").build()) == lines
+
+
+def test_a_reader_reports_what_is_pending_and_the_enumerator_what_nobody_has(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("12345678\n" * 100)
+    source, metrics = _lines(tmp_path).build(), MetricGroup()
+    coordinator = Coordinator(source)
+    coordinator.readers[0] = source.create_reader(ReaderContext(0, 1, FixedClock(), metrics))
+    assert coordinator.enumerator.pending_bytes() == 1_800
+    assert coordinator.poll(max_records=20) is not None and metrics.snapshot(0)["pendingBytes"] == 900
+    assert coordinator.enumerator.pending_bytes() == 900
+    while coordinator.enumerator.pending_bytes() or not metrics.snapshot(0)["numBytesIn"]:
+        coordinator.poll(max_records=20)
+    assert len(coordinator.poll(max_records=20)) == 20  # after the first twenty of the second file
+    reported = metrics.snapshot(0)
+    assert (reported["numBytesIn"], reported["pendingBytes"]) == (900, 900)
+    assert reported["pendingRecords"] == 60
 
 
 def test_a_line_longer_than_several_splits_is_read_once_by_one_reader(tmp_path: Path) -> None:
