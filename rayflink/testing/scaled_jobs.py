@@ -9,10 +9,11 @@ from rayflink.actors.messages.states import JobStatus
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.graph.job_graph import JobGraph
-from rayflink.testing import Fault
-from rayflink.testing.load_curves import LoadCurve, LoadCurveSource, RecordCost
-from rayflink.testing.simulation import SimulatedCluster
-from rayflink.testing.simulator.context import START_MS
+
+from .faults import Fault
+from .load_curves import LoadCurve, LoadCurveSource, RecordCost
+from .simulation import SimulatedCluster
+from .simulator.context import START_MS
 
 OPTIONS = {
     "job.autoscaler.enabled": "true",
@@ -35,9 +36,9 @@ OPTIONS = {
 
 
 def keyed_counts(curve: LoadCurve, keys: int, parallelism: int, **options: str) -> JobGraph:
-    """Source -> keyed counts -> sink; underscores in option names stand for dots and hyphens."""
-    given = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
-    env = StreamExecutionEnvironment({**OPTIONS, **given})
+    """Return a job of keyed counts; in the names of options `__` stands for a dot, and `_` for a hyphen."""
+    changed = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    env = StreamExecutionEnvironment({**OPTIONS, **changed})
     env.set_parallelism(parallelism)
     numbers = env.from_source(LoadCurveSource(curve, START_MS), source_name="in")
     counts = numbers.map(lambda number: (number % keys, 1)).key_by(lambda pair: pair[0]).sum(1).name("Count")
@@ -47,7 +48,7 @@ def keyed_counts(curve: LoadCurve, keys: int, parallelism: int, **options: str) 
 
 @dataclass
 class ScaledRun:
-    """What happened to a job under a curve.
+    """The course of a job under a curve.
 
     Args:
         widths: (second, subtasks of the counts), each time that they change.
@@ -83,13 +84,13 @@ class ScaledRun:
 
     @property
     def turns(self) -> int:
-        """How often the width has gone down after it went up, or the other way round."""
+        """Return how often the width has gone down after it went up, or the other way round."""
         widths = [width for _, width in self.widths]
         ups = [after > before for before, after in zip(widths, widths[1:], strict=False)]
         return sum(a != b for a, b in zip(ups, ups[1:], strict=False))
 
     def width_at(self, second: int) -> int:
-        """The subtasks of the counts at a second."""
+        """Return the subtasks of the counts at a second."""
         return [width for since, width in self.widths if since <= second][-1]
 
 
@@ -102,7 +103,17 @@ def run_scaled(
     faults: tuple[Fault, ...] = (),
     **options: str,
 ) -> ScaledRun:
-    """Run a job under a curve to its end; every record must have counted once."""
+    """Run a job under a curve to its end.
+
+    Args:
+        cost: of each record, in the counts.
+        keys: the number of different ones.
+        parallelism: at the start.
+        options: of the job, named as in `keyed_counts`.
+
+    Raises:
+        AssertionError: a record is lost, or was counted twice; or the job did not finish.
+    """
     cluster = SimulatedCluster(keyed_counts(curve, keys, parallelism, **options), seed, [cost, *faults])
     run = ScaledRun(cluster)
     result = cluster.run(run.look)
