@@ -29,6 +29,7 @@ from ..messages.commands import (
     RescaleRequested,
     SavepointRequested,
     Signal,
+    SlotsAvailable,
     SlotsGranted,
     SlotsRefused,
     StopRequested,
@@ -138,7 +139,7 @@ class JobMaster:
         commands = self._commands_for(event, now_ms)
         for command in commands:
             if isinstance(command, AnswerRescale):
-                self.autoscaler.answered(command)
+                self._scheduler.rescale_answered(command)
         self.traces.observe()
         return commands
 
@@ -158,8 +159,11 @@ class JobMaster:
                 return self._enumerator_answered(event)
             case RescaleRequested():
                 return self._scheduler.rescale(event)
+            case SlotsAvailable():
+                self._scheduler.reactive.slots_seen(event.slots, now_ms)
+                return []
             case RescaleRefused():
-                self.autoscaler.answered(event.answer)
+                self._scheduler.rescale_answered(event.answer)
                 return []
             case SavepointRequested() | CheckpointRequested():
                 return self._scheduler.apply(self.checkpoints.handle(event, now_ms))
@@ -308,6 +312,8 @@ class JobMaster:
         for execution, reason in self.attempts.unresponsive(now_ms, *timeouts):
             commands += self.attempts.kill(execution)
             commands += self._lose_attempt(execution, reason) if reason else []
+        if self.status in (JobStatus.CREATED, JobStatus.RUNNING):
+            commands += self._scheduler.fit_into_slots()
         if self.status in (JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING):
             return commands + self._scheduler.conclude_if_quiescent()
         if self.status is JobStatus.RUNNING:

@@ -73,6 +73,15 @@ class JobRescale:
         self._current = _Rescale(event.request_id, after, checkpoints.next_id)
         return None
 
+    def replace_at_once(self, graph: JobGraph, now_ms: int) -> None:
+        """Let a job in another layout take over when the tasks have ended, from the newest checkpoint; no one asked."""
+        self._current = _Rescale("", graph, 0, now_ms)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Return whether the parallelism is being changed."""
+        return self._current is not None
+
     @property
     def awaits_checkpoint(self) -> bool:
         """Return whether a checkpoint has to be taken before the old tasks are cancelled."""
@@ -114,11 +123,13 @@ class JobRescale:
         self._current = None
         self._history.end(COMPLETED, SUCCEEDED, now_ms)
         assert rescale.cancelled_ms is not None
+        if not rescale.request_id:
+            return []
         return [AnswerRescale(rescale.request_id, now_ms - rescale.cancelled_ms)]
 
     def job_ended(self, status: JobStatus, now_ms: int) -> list[Command]:
         """Return the answer to a request that the end of the job overtook."""
-        if self._current is None:
+        if self._current is None or not self._current.request_id:
             return []
         self._history.job_ended(status, now_ms)
         return [AnswerRescale(self._current.request_id, failure=f"the job is {status.value}")]

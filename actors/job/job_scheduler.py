@@ -37,6 +37,7 @@ from ..messages.states import ExecutionState, JobStatus
 from .adopted_key_groups import with_key_groups_of
 from .attempts import Attempts
 from .autoscaling.autoscaler import Autoscaler
+from .autoscaling.reactive import ReactiveScaling, is_larger
 from .failures.job_restarts import JobRestarts
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints, JobStart
@@ -77,6 +78,7 @@ class JobScheduler:
         chance: Random,
         start: JobStart,
     ) -> None:
+        self._new_id = new_id
         self.graph = graph = with_key_groups_of(start, graph)
         self.result: JobResult | None = None
         """The result, once the job has ended."""
@@ -93,6 +95,7 @@ class JobScheduler:
         settings = TraceSettings.of(graph.configuration)
         self.traces = JobTraces(self.life, self.attempts, self.checkpoints, self.restarts, settings)
         self.autoscaler = Autoscaler(graph.configuration, new_id, start.past.autoscaling)
+        self.reactive = ReactiveScaling(graph.configuration)
         self.report = JobReport(
             self.life, self.attempts, self.checkpoints, self.restarts, self.accumulators, self.autoscaler
         )
@@ -181,8 +184,40 @@ class JobScheduler:
 
     def autoscale(self) -> list[Command]:
         """Let the autoscaler look at the job; its request comes back like one of a client, when its slots are there."""
-        request = self.autoscaler.tick(self.graph, self.attempts, self.life.now_ms)
+        request = self.autoscaler.tick(
+            self.graph, self.attempts, self.life.now_ms, self.sources.enumerators.pending_bytes
+        )
         return [] if request is None else [RequestRescale(request)]
+
+    def fit_into_slots(self) -> list[Command]:
+        """In reactive mode, let the job grow into slots that have come, and shrink when some are gone."""
+        now_ms, running = self.life.now_ms, self.life.status is JobStatus.RUNNING
+        fitted = self.reactive.fitting(self.graph, now_ms)
+        if fitted is None or self._rescale.is_under_way or self.checkpoints.is_stopping:
+            return []
+        if not is_larger(self.graph, fitted):
+            may_grow = running and self.reactive.may_grow(self.life.timestamps[JobStatus.RUNNING.value], now_ms)
+            return self._rescale_to(fitted) if may_grow else []
+        if not running:
+            self._adopt(fitted)
+            return self.request_slots("there are fewer slots")
+        self._rescale.replace_at_once(fitted, now_ms)
+        self.restarts.restart_whole(now_ms)
+        commands = self._prepare_restart()
+        for execution in self.attempts.live:  # a process that waits for a lost slot never obeys
+            if ExecutionState.RUNNING.value not in execution.timestamps:
+                commands += self.attempts.kill(execution)
+        return commands
+
+    def _rescale_to(self, graph: JobGraph) -> list[Command]:
+        wanted: dict[str, int] = {vertex.id: vertex.parallelism for vertex in graph.vertices}
+        self.reactive.request_id = self._new_id()
+        return [RequestRescale(RescaleRequested(self.reactive.request_id, wanted))]
+
+    def rescale_answered(self, answer: AnswerRescale) -> None:
+        """Note the answer to a request for other parallelisms, which may be the job's own."""
+        self.autoscaler.answered(answer)
+        self.reactive.answered(answer.request_id)
 
     def trigger_for_rescale(self) -> list[Command]:
         """Trigger the checkpoint from which the rescaled job will start; again, where a failure has prevented it."""

@@ -135,6 +135,13 @@ class RescaleRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotsAvailable:
+    """An event: the number of slots that the cluster has for the job, those that it has among them."""
+
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointPublished:
     """The metadata of a checkpoint is written: from now on it exists."""
 
@@ -183,6 +190,7 @@ Signal: TypeAlias = (
     | CheckpointSignal
     | RescaleRequested
     | RescaleRefused
+    | SlotsAvailable
     | EnumeratorAnswered
     | Tick
 )

@@ -34,6 +34,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 from ..checkpoints.completed import CompletedCheckpoint
 from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
+from ..job.autoscaling.reactive import ReactiveSettings, fitted_graph
 from ..job.command_performer import deployments_first, perform
 from ..job.job_document import job_document, newest_start, note_end
 from ..job.job_master import JobMaster
@@ -63,6 +64,7 @@ from ..messages.commands import (
     RescaleRequested,
     SendToTask,
     Signal,
+    SlotsAvailable,
     StopRequested,
     Tick,
 )
@@ -71,6 +73,7 @@ from ..messages.messages import TaskReport, ToCoordinator
 from ..messages.settings import JobSettings
 from ..messages.states import JobStatus
 from .driver.ray_job_board import StatusPublisher
+from .driver.ray_resources import free_slots
 from .driver.terminal import News, Terminal, Text
 from .driver.user_program import unpack
 from .idle_slots import IdleSlots
@@ -87,6 +90,8 @@ from .task_log import TaskLog, log_goes_to
 log = get_logger(__name__)
 
 TICK_S = 0.2
+COUNT_SLOTS_S = 2.0
+"""Seconds between two looks of a job in reactive mode at the slots of its cluster."""
 LEAVE_WITHIN_S = 10.0
 """Time for Ray to end a process that has asked for it."""
 STORAGE_ENDS_WITHIN_S = 60.0
@@ -125,6 +130,7 @@ class Coordinator:
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
         self._reported_recovery = 0
+        self._counted_slots = 0.0
         self._traces: TraceReporter | None = None
         self._ended = threading.Event()
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
@@ -151,10 +157,14 @@ class Coordinator:
             graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)
         )
         graph = beginning.laid_out(graph)
+        self._is_reactive = ReactiveSettings.of(graph.configuration).enabled
+        if self._is_reactive:
+            graph = fitted_graph(graph, free_slots(submission.slot_cpus))
         self._description, self._ends_at = describe_graph(graph), submission.ends_at
         self._files = beginning.files
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
+        self._job.autoscaler.slot_cpus = submission.slot_cpus
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
@@ -447,6 +457,10 @@ class Coordinator:
 
     def _tick(self, now: float) -> None:
         self._job.report.job_metrics()
+        if self._is_reactive and now - self._counted_slots >= COUNT_SLOTS_S:
+            self._counted_slots = now
+            event = SlotsAvailable(self._slots.available(self._more_slots.groups))
+            self._perform(self._job.handle(event, self._clock.now_ms()))
         self._prometheus.report(self._job.report.metrics.group, now)
         self._report_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions

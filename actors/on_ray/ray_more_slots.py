@@ -40,6 +40,11 @@ class MoreSlots:
         self.note = ""
         """The slots that a request waits for; "" for none."""
 
+    @property
+    def groups(self) -> list[PlacementGroup]:
+        """Return the reserved slots: one placement group, or none."""
+        return [] if self._group is None else [self._group]
+
     def hold(self, request: RescaleRequested, before: JobGraph, after: JobGraph) -> bool:
         """Return whether a request is not for the job yet: it waits for slots, or is answered already."""
         if self._request is not None:

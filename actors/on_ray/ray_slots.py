@@ -35,7 +35,7 @@ from ..messages.scheduling import Slot, bundle_of, slot_title, slots_asked, tena
 from ..messages.settings import JobSettings
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .deployment_check import SlotAssignment, without_code
-from .driver.ray_resources import cluster_has
+from .driver.ray_resources import cluster_has, free_slots
 from .idle_slots import LEAST_TASKS, IdleSlots
 from .ray_deaths import cause_of_death, refusal
 from .ray_handles import RayActor, RayRef
@@ -95,6 +95,18 @@ class SlotProcesses:
     def missing(self) -> int:
         """Return how many slots the job waits for."""
         return len({command.slot for command in self._waiting}) if self.granted else len(self._bundles)
+
+    def available(self, reserved: Sequence[PlacementGroup]) -> int:
+        """Return how many slots the cluster has for the job: those that it has on living nodes, and free CPUs.
+
+        Args:
+            reserved: further slots of the job.
+        """
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        alive = {node["NodeID"] for node in nodes if node["Alive"]} - self._lost_nodes
+        groups = [*reserved, *([] if self._group is None else [self._group])]
+        placed = [node for group in groups for node in placement_group_table(group)["bundles_to_node_id"].values()]
+        return sum(node in alive for node in placed) + free_slots(self._submission.slot_cpus)
 
     def is_overdue(self, now: float) -> bool:
         """Return whether slots were requested, and did not come in time."""

@@ -31,6 +31,12 @@ def cluster_has(names: Iterable[str] = ("CPU",)) -> str:
     return f"the cluster has {' and '.join(each)}"
 
 
+def free_slots(slot_cpus: float) -> int:
+    """Return the number of slots of `slot_cpus` CPUs that the free CPUs of the whole cluster are enough for."""
+    free: dict[str, float] = ray.available_resources()  # type: ignore[no-untyped-call]
+    return int(free.get("CPU", 0.0) / slot_cpus)
+
+
 def lacking(graph: JobGraph, slot_cpus: float) -> str:
     """Return the resources that the job's slots want and the whole cluster does not have; "" for nothing."""
     bundles = [bundle_of(graph, slot, slot_cpus) for slot in required_slots(graph)]
@@ -95,4 +101,4 @@ def waiting_for(wanted: str, grows: bool | None) -> str:
     return f"wants {wanted}: it waits for {who}, at most {options.SLOT_REQUEST_TIMEOUT.key}"
 
 
-__all__ = ["autoscaler_in", "has_autoscaler", "lacking", "refuse_lack", "waiting_for"]
+__all__ = ["autoscaler_in", "free_slots", "has_autoscaler", "lacking", "refuse_lack", "waiting_for"]

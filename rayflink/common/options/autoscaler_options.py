@@ -44,6 +44,13 @@ class ParallelismAlignment(Enum):
     MAXIMIZE_UTILISATION = "MAXIMIZE_UTILISATION"
 
 
+class SchedulerMode(Enum):
+    """The parallelism of a job: as its program says, or as many subtasks as there are slots for."""
+
+    DEFAULT = "DEFAULT"
+    REACTIVE = "REACTIVE"
+
+
 def _declare(
     key: str,
     type: ValueType[T],
@@ -148,6 +155,18 @@ SCALABILITY_MIN = _declare("observed-scalability.min-observations", INT, 3, "Pas
                            test=_POSITIVE)
 SCALABILITY_LEAST = _declare("observed-scalability.coefficient-min", DOUBLE, 0.5, "Least such factor.",
                              test=_UTILIZATION)
+SCHEDULER_MODE = _option(AUTOSCALER, "scheduler-mode", enum_type(SchedulerMode), SchedulerMode.DEFAULT,
+                         "REACTIVE: on Ray, a job takes the slots that the cluster has, and grows and shrinks as nodes "
+                         "come and go; see [Reactive mode](autoscaling.md#reactive-mode).")
+RESOURCE_STABILIZATION = _option(
+    AUTOSCALER, "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout", DURATION, _ms(60_000),
+    "In reactive mode, time for which the number of slots has to stay before the job is rescaled.",
+    test=_NO_NEGATIVE_TIME,
+)  # fmt: skip
+RESCALE_COOLDOWN = _option(
+    AUTOSCALER, "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling", DURATION, _ms(30_000),
+    "In reactive mode, time after a start within which the job does not grow.", test=_NO_NEGATIVE_TIME,
+)  # fmt: skip
 _NO_JVM = "has no heap of Java; it bounds the memory of slots by their resources"
 _UNHEEDED: tuple[tuple[str, ValueType[Any], Any, str, str], ...] = (
     ("memory.gc-pressure.threshold", DOUBLE, 1.0, "Share of time in garbage collection.", _NO_JVM),

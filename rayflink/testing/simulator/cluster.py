@@ -22,6 +22,7 @@ from rayflink.actors.messages.commands import (
     RescaleRequested,
     SavepointRequested,
     SendToTask,
+    SlotsAvailable,
     StopRequested,
     TaskGone,
 )
@@ -167,6 +168,10 @@ class SimulatedCluster:
         if request.request_id not in self._requests:
             self._requests.add(request.request_id)
             self._coordinators.signal(request)
+
+    def slots_available(self, slots: int) -> None:
+        """Let the coordinator know how many slots there are for the job, for reactive mode."""
+        self._coordinators.signal(SlotsAvailable(slots))
 
     def savepoint(self, directory: str, stop: StopMode | None) -> bool:
         """Request a savepoint, and again where it failed; return False until there is one, or the job has ended."""

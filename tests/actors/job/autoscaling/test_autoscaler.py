@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from rayflink.actors.job.autoscaling.excluded_periods import ExcludedPeriod
+from rayflink.actors.job.autoscaling.figures import sample_of
+from rayflink.actors.job.autoscaling.metric_window import pending_of
 from rayflink.actors.job.autoscaling.settings import AutoscalerSettings
 from rayflink.actors.messages.commands import AnswerRescale, RequestRescale, RescaleRefused, Tick
 from rayflink.actors.messages.messages import TaskReport
@@ -81,6 +83,18 @@ def test_a_job_master_hands_on_the_request_and_hears_the_answer() -> None:
     described = job.master.report.describe()["autoscaler"]
     assert described["decisions"][-1]["outcome"] == "failed"
     assert described["reason"] == "could not rescale: there was no room"
+
+
+def test_files_that_no_reader_has_are_lag_by_the_records_in_a_byte() -> None:
+    job = busy_job().run(5)
+    source = next(e for e in job.executions if e.vertex.is_input)
+    head = {"numRecordsOut": 50, "metrics": {"numBytesIn": 1_000, "pendingRecords": 7}}
+    source.metrics = {**source.metrics, "operators": [head]}
+    others = [e for e in job.executions if e.vertex.is_input and e is not source]
+    for other in others:
+        other.metrics = {**other.metrics, "operators": [{**head, "metrics": {"numBytesIn": 1_000}}]}
+    sample = sample_of(job.executions, {source.vertex.head.operator_id: 4_000})
+    assert sample is not None and pending_of(sample, source.vertex.id) == 7 + 4_000 * 50 / 1_000
 
 
 @pytest.mark.parametrize(

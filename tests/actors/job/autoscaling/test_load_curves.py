@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.actors.job.autoscaling.fluid_job import KEYED, MAP, SOURCE, FluidJob, three_steps
 
-FEW = settings(max_examples=6, deadline=None, phases=[Phase.generate])
+FEW = settings(max_examples=3, deadline=None, phases=[Phase.generate])
 SPEEDS = {SOURCE: 1_000.0, MAP: 50.0, KEYED: 30.0}
 
 
@@ -18,11 +18,11 @@ SPEEDS = {SOURCE: 1_000.0, MAP: 50.0, KEYED: 30.0}
 @FEW
 @given(load=st.integers(1, 700), start=st.integers(1, 16), map_speed=st.integers(40, 400))
 def test_a_constant_load_gets_what_it_needs_and_then_is_left_alone(load: int, start: int, map_speed: int) -> None:
-    job = FluidJob(three_steps(start), lambda second: load, {**SPEEDS, MAP: map_speed}).run(1_500)
+    job = FluidJob(three_steps(start), lambda second: load, {**SPEEDS, MAP: map_speed}).run(1_200)
     assert job.capacity >= load and job.lag <= 5 * load
     assert len(job.rescales) <= 5
     before = len(job.rescales)
-    job.run(1_500)
+    job.run(900)
     assert len(job.rescales) <= before + 1  # what is left of the backlog no longer counts
     assert job.capacity >= load
     for name, speed in (*SPEEDS.items(), (MAP, float(map_speed))):
@@ -78,7 +78,7 @@ def test_a_hot_key_does_not_let_a_job_grow_again_and_again(hot: float, load: int
 
 @pytest.mark.slow
 def test_a_slow_sink_stops_the_growth_and_the_reason_is_given() -> None:
-    job = FluidJob(three_steps(2), lambda second: 200, SPEEDS, limit=60).run(6_000)
+    job = FluidJob(three_steps(2), lambda second: 200, SPEEDS, limit=60).run(3_000)
     assert len(job.rescales) <= 3 and job.turns == 0
     keyed = next(each for each in job.autoscaler.describe()["vertices"] if each["name"].startswith(KEYED))
     assert "an outside system that is slow" in keyed["reason"]
@@ -87,7 +87,7 @@ def test_a_slow_sink_stops_the_growth_and_the_reason_is_given() -> None:
 @pytest.mark.slow
 def test_detection_switched_off_grows_to_the_limit() -> None:
     graph = three_steps(2, scaling__effectiveness__detection__enabled="false")
-    job = FluidJob(graph, lambda second: 200, SPEEDS, limit=60).run(6_000)
+    job = FluidJob(graph, lambda second: 200, SPEEDS, limit=60).run(3_000)
     assert job.parallelism[KEYED] == 32
 
 
