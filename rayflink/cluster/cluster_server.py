@@ -29,6 +29,7 @@ from .archives.archive_writer import ArchiveWriter
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from .dispatcher.dispatcher_log import DispatcherLog
 from .jobs.cluster_job import UnknownJob
+from .jobs.cluster_process import ClusterProcesses
 from .pages.static_pages import StaticPages
 from .registry.counted_storage import CountedStorage
 from .rest.absent_requests import AbsentRequests
@@ -110,6 +111,11 @@ class ClusterServer:
         self._server = HttpServer(bounds, self._application)
         self.at_stop: list[Callable[[], None]] = []
         """Functions to call when it has stopped."""
+
+    @property
+    def processes(self) -> ClusterProcesses:
+        """Return the processes that run the tasks of its jobs."""
+        return self._processes
 
     @property
     def url(self) -> str:

@@ -39,7 +39,7 @@ class Resources(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Hardware(msgspec.Struct, rename="camel", frozen=True):
-    """The machine of a process; memory in bytes."""
+    """The machine of a process; memory in bytes. `free_memory` is what the process may use, as in Flink."""
 
     cpu_cores: int
     physical_memory: int
@@ -191,10 +191,10 @@ def task_manager_details(
 def _fields(
     process: ClusterProcess, tasks: int, figures: Mapping[str, float]
 ) -> tuple[str, str, int, int, int, int, int, int, Resources, Resources, Hardware, MemoryConfiguration]:
-    machine, free = int(figures.get("machineBytes", process.memory_bytes)), int(figures.get("freeBytes", 0))
+    machine = int(figures.get("machineBytes", process.memory_bytes))
     managed, network, whole = process.managed_bytes, process.network_bytes, process.memory_bytes
     memory = MemoryConfiguration(0, max(whole - managed - network, 0), 0, 0, network, managed, 0, 0, whole, whole)
-    hardware = Hardware(int(figures.get("cpus", process.cpus)), machine, free, managed)
+    hardware = Hardware(int(figures.get("cpus", process.cpus)), machine, whole, managed)
     return (
         process.process_id, f"{process.host}/{process.pid}", -1, -1, process.heard_ms, process.slots,
         process.free_slots, tasks, _resources(process, process.slots), _resources(process, process.free_slots),
