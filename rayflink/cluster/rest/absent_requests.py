@@ -11,7 +11,7 @@ from .typed_requests import Empty, TypedEndpoint, versioned
 __all__ = ["AbsentRequests"]
 
 _REMEDY = (
-    "run the program with `rayflink run -t remote PROGRAM.py`, or send POST /rayflink/jobs; it is Python, so there are "
+    "run the program with `rayflink run -D execution.target=remote PROGRAM.py`; it is Python, so there are "
     "no jars"
 )
 
