@@ -54,7 +54,9 @@ class SubmissionEndpoints:
         if not data:
             raise Refusal(400, "the body is empty; send a packed job, as `execution.target: remote` does")
         try:
-            return {"jobid": self._dispatcher.submit(data, request.caller.name or "a client")}
+            # the client says its own name, the token is known
+            by = f"{request.query.get('client', 'a client')[:100]} with the token {request.caller.name!r}"
+            return {"jobid": self._dispatcher.submit(data, by)}
         except DuplicateJob as error:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:
