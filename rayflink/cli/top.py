@@ -174,7 +174,7 @@ def _draw(screen: TopScreen) -> None:
     for number, line in enumerate(lines):
         cut = line[: size.columns]
         shown.append(f"{_MARKED}{cut}{_PLAIN}{_END_OF_LINE}" if number == marked else f"{cut}{_END_OF_LINE}")
-    sys.stdout.write(_HOME + "\r\n".join(shown) + _END_OF_SCREEN)
+    sys.stdout.write(_HOME + "\n".join(shown) + _END_OF_SCREEN)
     sys.stdout.flush()
 
 

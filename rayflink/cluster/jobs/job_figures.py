@@ -63,6 +63,7 @@ def job_figures(status: Document, description: Document, now_ms: int) -> Figures
         "timestamps": dict(status["timestamps"]),
         "vertices": vertices,
         "edges": edge_rates(report["vertices"], description),
+        "processes": _processes(report["vertices"]),
         "held_back": str(slowest) if matters else None,
         "recovery": status.get("recovery"),
         "autoscaler": status.get("autoscaler"),
@@ -112,6 +113,19 @@ def _last_failure(exceptions: Sequence[Document]) -> Figures | None:
     """Return the newest failure without its traceback."""
     newest = next(iter(failures(exceptions[-1:])), None)
     return None if newest is None else {key: value for key, value in newest.items() if key != "traceback"}
+
+
+def _processes(reports: Iterable[Document]) -> list[Figures]:
+    """Return the processes that run the job's tasks, with the number of those and the time of the last report."""
+    processes: dict[tuple[str, int], Figures] = {}
+    for vertex in reports:
+        for subtask in vertex["subtasks"]:
+            host, pid = subtask["host"], subtask["pid"]
+            if host and pid:
+                known = processes.setdefault((host, pid), {"host": host, "pid": pid, "subtasks": 0, "reported_ms": 0})
+                known["subtasks"] = 1 + _count(known["subtasks"])
+                known["reported_ms"] = max(subtask["reported_ms"] or 0, _count(known["reported_ms"]))
+    return [processes[place] for place in sorted(processes)]
 
 
 def _sources(reports: Iterable[Document], status: Document) -> list[Document]:

@@ -149,8 +149,8 @@ def test_hostile_names_are_text(cluster: ClusterServer, jobs: dict[str, str], op
 def test_a_process_shows_its_log_output_threads_and_profile(
     cluster: ClusterServer, jobs: dict[str, str], open_page: Open
 ) -> None:
-    page = open_page(address(cluster, jobs, "taskmanagers"), expected=(404,))
-    page.locator("tbody a").first.click()
+    page = open_page(f"{cluster.url}/{JOB.format(jobs[SCORES], 'processes')}")
+    page.get_by_role("table", name="Processes of the job").get_by_role("link", name="log").click()
     parts = page.get_by_role("navigation", name="Parts of the process")
     parts.get_by_role("link", name="Threads").click()
     page.locator("summary").get_by_text("job click scores").first.click()

@@ -68,6 +68,16 @@ def test_a_job_without_output_says_where_its_records_end() -> None:
     assert reason.title == "The sources have read nothing"
 
 
+def test_the_processes_of_a_job_are_those_that_run_its_tasks() -> None:
+    places = {"host": "n1", "pid": 7, "reportedMs": NOW_MS}
+    parts = [subtask(0, 1, 0, 0, **places), subtask(1, 1, 0, 0, **places), subtask(2, 1, 0, 0, host="n0", pid=9)]
+    figures = job_figures(status(vertex("source", parts)), {}, NOW_MS)
+    assert figures["processes"] == [
+        {"host": "n0", "pid": 9, "subtasks": 1, "reported_ms": 0},
+        {"host": "n1", "pid": 7, "subtasks": 2, "reported_ms": NOW_MS},
+    ]
+
+
 def test_failures_of_one_kind_are_shown_once_with_the_users_line() -> None:
     trace = 'Traceback:\n  File "job.py", line 7, in parse\n    return int(text)\nValueError: <no>\n'
     entry = {"task": "count (1/2)", "exception": "count failed", "traceback": trace, "operator": "count",

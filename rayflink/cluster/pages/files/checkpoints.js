@@ -108,6 +108,18 @@ function row(entry, figures, scale, flink, redraw) {
   own && entry.external_path ? h("tr", { key: `path ${entry.id}`, class: "inner" }, h("td", { colspan: 9 }, h("code", {}, entry.external_path), entry.discarded ? " (deleted since)" : "")) : null];
 }
 
+const SPREAD = [["end_to_end_duration", "Duration", duration], ["checkpointed_size", "Written", bytes], ["state_size", "State size", bytes], ["persisted_data", "In flight", bytes]];
+const QUANTILES = [["min", "Min"], ["avg", "Mean"], ["p50", "p50"], ["p90", "p90"], ["p99", "p99"], ["max", "Max"]];
+
+function spread(summary) {
+  return h("details", { key: "spread" }, h("summary", {}, "All completed checkpoints"), table({
+    caption: "Figures of all completed checkpoints", rows: SPREAD.filter(([name]) => summary[name]), key: ([name]) => name, columns: [
+      { name: "Figure", value: ([, label]) => label },
+      ...QUANTILES.map(([name, label]) => ({ name: label, value: ([of, , shown]) => shown(summary[of][name]), number: true })),
+    ],
+  }));
+}
+
 function timeline(history) {
   const known = history.filter((entry) => entry.trigger_timestamp > 0);
   if (known.length < 2) return null;
@@ -157,6 +169,7 @@ export function checkpointsTab({ base, flink, redraw }) {
             h("thead", {}, h("tr", {}, names.map((name, index) => h("th", { scope: "col", class: [3, 4, 6, 7, 8].includes(index) ? "number" : null }, name)))),
             h("tbody", {}, phases.history.length ? phases.history.map((entry) => row(entry, figures, scale, flink, redraw))
               : h("tr", {}, h("td", { colspan: 9, class: "empty" }, "no checkpoint was triggered yet; set execution.checkpointing.interval"))))),
+        summary.end_to_end_duration ? spread(summary) : null,
       ];
     },
   };

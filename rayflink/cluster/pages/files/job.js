@@ -4,7 +4,7 @@ import { path, read, readIfAny } from "./api.js";
 import { badge, h, named, sparkline } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, rate } from "./format.js";
 import { checkpointsTab } from "./checkpoints.js";
-import { configurationTab, exceptionsTab } from "./job_tabs.js";
+import { configurationTab, exceptionsTab, processesTab } from "./job_tabs.js";
 import { graphTab } from "./graph_tab.js";
 import { operations } from "./operations.js";
 import { stateTab } from "./state.js";
@@ -12,7 +12,7 @@ import { remember, series } from "./trends.js";
 
 const TABS = [
   ["graph", "Graph", graphTab], ["checkpoints", "Checkpoints", checkpointsTab], ["exceptions", "Exceptions", exceptionsTab],
-  ["state", "State", stateTab], ["configuration", "Configuration", configurationTab],
+  ["state", "State", stateTab], ["processes", "Processes and logs", processesTab], ["configuration", "Configuration", configurationTab],
 ];
 
 function head(figures, context) {

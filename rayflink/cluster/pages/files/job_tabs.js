@@ -45,6 +45,31 @@ export function exceptionsTab({ flink }) {
   };
 }
 
+export function processesTab() {
+  return {
+    load: async () => ({ processes: await readIfAny("taskmanagers") }),
+    render: (figures, { processes }) => {
+      const known = processes?.taskmanagers || [];
+      const idOf = (place) => known.find((process) => process.id === `${place.host}:${place.pid}` || process.id.startsWith(`${place.host}:${place.pid}-`))?.id;
+      const link = (place, part, label) => idOf(place) ? h("a", { href: path`#/taskmanagers/${idOf(place)}/${part}` }, label) : NONE;
+      return [
+        h("p", { key: "about", class: "small" }, "The processes that run its tasks; those of attempts that have ended are among its exceptions."),
+        table({
+          caption: "Processes of the job", rows: figures.processes, key: (place) => `${place.host}:${place.pid}`, empty: "no process runs a task of it now", columns: [
+            { name: "Process", value: (place) => named(`${place.host}:${place.pid}`) },
+            { name: "Subtasks", value: (place) => count(place.subtasks), number: true },
+            { name: "Reported", value: (place) => place.reported_ms ? moment(place.reported_ms) : NONE },
+            { name: "Log", value: (place) => link(place, "log", "log") }, { name: "Output", value: (place) => link(place, "stdout", "output") },
+            { name: "Files", value: (place) => link(place, "files", "files") }, { name: "Threads", value: (place) => link(place, "threads", "threads") },
+            { name: "Metrics", value: (place) => link(place, "metrics", "metrics") },
+          ],
+        }),
+        h("p", { key: "manager", class: "small" }, "The dispatcher has a ", h("a", { href: "#/jobmanager/log" }, "log"), " of its own."),
+      ];
+    },
+  };
+}
+
 function strategy(text) {
   if (!text) return NONE;
   const name = text.split(/RestartBackoffTimeStrategy|[\s(]/)[0].replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
