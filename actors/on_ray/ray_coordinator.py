@@ -139,6 +139,8 @@ class Coordinator:
         self._owner_seen = time.monotonic()
         self._owner_timeout_s: float | None = None
         self._fault: str | None = None
+        self._description: dict[str, Any] = {}
+        self._ends_at: Stored | None = None
         self._job_status: Mapping[str, Any] = {}
         """The job as of the newest event; the deciding thread replaces it as a whole, and it is never changed."""
 

@@ -26,7 +26,7 @@ def test_all_options_are_shown_with_type_default_and_help(capsys: Any) -> None:
     shown = capsys.readouterr().out.split("\n\n")
     assert [entry.partition("\n")[0] for entry in shown] == [option.key for option in options.all_options()]
     for option, entry in zip(options.all_options(), shown, strict=True):
-        default = "refused" if option.refused else option.default_text()
+        default = "refused" if option.refused else option.default_text() or "(none)"
         assert f"\n  {option.type.name}, default {default}\n  {option.help.replace('`', '')}" in entry
 
 

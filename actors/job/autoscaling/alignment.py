@@ -17,7 +17,7 @@ def aligned(wanted: int, current: int, shares: int, bounds: tuple[int, int], mod
     >>> aligned(5, 4, 128, (1, 200), ParallelismAlignment.EVENLY_SPREAD)
     8
     >>> aligned(70, 60, 128, (1, 100), ParallelismAlignment.EVENLY_SPREAD)
-    65
+    64
     >>> aligned(5, 8, 128, (1, 200), ParallelismAlignment.EVENLY_SPREAD)
     8
 
