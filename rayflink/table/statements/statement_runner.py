@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from rayflink.common.configuration import shown_value
+from rayflink.common.configuration import Configuration, shown_value
 from rayflink.common.errors import assert_never
 from rayflink.common.options import registry as options
 from rayflink.common.types import Row
@@ -396,6 +396,7 @@ class StatementRunner:
             shown = [Row(key, shown_value(key, value)) for key, value in sorted(config.to_dict().items())]
             return TableResult(schema, shown)
         config.set_string(statement.key, statement.value or "")
+        _leave_token_with_its_cluster(config, self._context.initial_options)
         return done()
 
     def _reset(self, statement: statements.ResetOption) -> TableResult:
@@ -405,7 +406,17 @@ class StatementRunner:
             config.remove_config(key)
             if key in initial:
                 config.set_string(key, initial[key])
+        _leave_token_with_its_cluster(config, initial)
         return done()
+
+
+def _leave_token_with_its_cluster(config: Configuration, initial: Mapping[str, str]) -> None:
+    """Forget the token that the session began with where statements have named another cluster than it had then."""
+    values, token = config.to_dict(), options.REST_TOKEN.key
+    place = (options.REST_ADDRESS.key, options.REST_PORT.key)
+    is_elsewhere = any(values.get(key) != initial.get(key) for key in place)
+    if is_elsewhere and token in initial and values.get(token) == initial[token]:
+        config.remove_config(token)
 
 
 __all__ = ["StatementRunner"]

@@ -20,10 +20,12 @@ from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError
 from rayflink.common.process_begin import process_begin
 from rayflink.connectors.collected import DrawnOnce, RowBlock
+from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.cluster_address import ClusterAddress, started_cluster_file
 from rayflink.launch.cluster_client import ClusterClient, ClusterRequest, ClusterUnreachable, RequestRefused
 from rayflink.launch.remote_handle import result_of_status
 from rayflink.serving.json_requests import Refusal
+from rayflink.table import StreamTableEnvironment
 
 JOB = "a" * 32
 HERE = "http://127.0.0.1:8081"
@@ -76,6 +78,22 @@ def test_a_cluster_whose_process_has_ended_is_none(started: None) -> None:
     started_cluster_file().write_text(json.dumps({**document, "begin": "1"}))
     with pytest.raises(ConfigError, match="no cluster was started on this machine"):
         address()
+
+
+def test_statements_that_name_another_cluster_do_not_take_the_token_there() -> None:
+    env = StreamExecutionEnvironment({"rest.address": "10.0.0.3", "rest.token": "own", "rest.port": "8081"})
+    tables = StreamTableEnvironment.create(env)
+
+    def token_after(*statements: str) -> str:
+        for statement in statements:
+            tables.execute_sql(statement)
+        return ClusterAddress.of(env.get_configuration()).token
+
+    assert token_after() == "own"
+    assert token_after("SET 'rest.address' = 'elsewhere'", "RESET 'rest.token'") == ""
+    assert token_after("SET 'rest.token' = 'of it'") == "of it"
+    assert token_after("RESET") == "own"
+    assert token_after("SET 'rest.port' = '9'", "RESET 'rest.token'") == ""
 
 
 class Scripted(BaseHTTPRequestHandler):
