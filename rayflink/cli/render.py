@@ -40,7 +40,10 @@ def status_head(status: Status) -> str:
     """Return name, id, state of a job, and since when it is in it; below, what it waits for where it has no slots."""
     since = moment(max(status["timestamps"].values(), default=None))
     head = f"{status['name']}  {status['jid']}  {state_text(status)}  since {since} UTC"
-    return f"{head}\n{status['waiting']}" if status.get("waiting") else head
+    notes = [status["waiting"]] if status.get("waiting") else []
+    if autoscaler := status.get("autoscaler"):
+        notes.append(f"autoscaler: {autoscaler['reason']}")
+    return "\n".join([head, *notes])
 
 
 def vertex_table(vertices: Iterable[Status]) -> str:

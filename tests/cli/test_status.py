@@ -131,11 +131,16 @@ def test_failures_are_shown_in_lines_that_people_read_and_a_long_one_is_cut():
     assert len(shown) == 22 and shown[-1].strip() == "... 31 more lines; --json shows all"
 
 
+def test_what_the_autoscaler_does_is_below_the_state() -> None:
+    shown = status_text(job(SOURCE, autoscaler={"reason": "collects metrics for 25 s more"}), NOW).splitlines()
+    assert shown[1] == "autoscaler: collects metrics for 25 s more"
+
+
 def test_the_report_is_json_with_the_documented_keys():
     report = json.loads(json.dumps(status_report(job(SOURCE, SINK, metrics={"numRestarts": 2}), NOW), allow_nan=False))
     assert list(report) == [
         "schema", "id", "name", "state", "since_ms", "at_ms", "waiting", "restarts", "checkpoints", "held_back",
-        "recovery", "vertices", "failures",
+        "recovery", "autoscaler", "vertices", "failures",
     ]  # fmt: skip
     assert (report["schema"], report["restarts"], report["at_ms"]) == (1, 2, NOW)
     source = report["vertices"][0]

@@ -50,6 +50,7 @@ def status_report(status: Status, now_ms: int) -> dict[str, Any]:
         "checkpoints": _checkpoints(metrics),
         "held_back": None if slowest is None else str(slowest),
         "recovery": status.get("recovery"),
+        "autoscaler": status.get("autoscaler"),
         "vertices": [_vertex(vertex, now_ms) for vertex in status["vertices"]],
         "failures": folded_failures(status.get("exceptions", ())),
     }

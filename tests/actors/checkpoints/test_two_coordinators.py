@@ -315,7 +315,8 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     graph, storage = with_checkpoints(1)
     failed = ExceptionEntry(7, "Map (1/2)", TaskFailure("ValueError", "no", "Traceback ...", "Map", "job.py:3"))
     assert store_history(storage, JobHistory(3, 5, (failed,)))
-    assert store_history(storage, JobHistory(4, 6, (failed, failed)))
+    pauses = {"pauses_ms": [700, 900], "scalings": 2}
+    assert store_history(storage, JobHistory(4, 6, (failed, failed), pauses))
     assert storage.list("job") == ["job/past-000000002"]
     start = recover_or_start(graph, lambda: B, lambda url: storage).start
     job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)
@@ -324,6 +325,7 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     assert {subtask["attempt"] for vertex in result["vertices"] for subtask in vertex["subtasks"]} == {7}
     assert [one["exception"] for one in result["exceptions"][:2]] == ["no", "no"]
     assert job.report.past.attempt == 7
+    assert (job.autoscaler.restart_s, job.autoscaler.history.scalings) == (0.9, 2)
 
 
 @pytest.mark.parametrize("number", [5, 106, 100_000])
