@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -16,9 +17,13 @@ from .ray_handles import RayActor
 
 
 class Service(Protocol):
-    """Runs until it is stopped."""
+    """Runs until it is stopped.
+
+    `shut_down` is set when a client has asked for its end.
+    """
 
     url: str
+    shut_down: threading.Event
 
     def start(self) -> None:
         """Begin, and return."""
@@ -40,6 +45,13 @@ class ServiceActor:
         module, _, function = place.partition(":")
         self._service: Service = getattr(importlib.import_module(module), function)(dict(configuration))
         self._service.start()
+        threading.Thread(target=self._end_when_asked, name="shut down", daemon=True).start()
+
+    def _end_when_asked(self) -> None:
+        """End the service and this process, for good, once a client has asked for that."""
+        self._service.shut_down.wait()
+        self._service.stop()
+        end_own_actor()
 
     def url(self) -> str:
         """Return the address on which the service listens."""
@@ -52,6 +64,11 @@ class ServiceActor:
     def stop(self) -> None:
         """End the service; the caller ends the process."""
         self._service.stop()
+
+
+def end_own_actor() -> None:
+    """End this process, in whose place Ray makes no other."""
+    ray.kill(ray.get_runtime_context().current_actor)
 
 
 def start_service(name: str, namespace: str, place: str, configuration: Mapping[str, Any]) -> RayActor:

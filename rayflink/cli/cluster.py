@@ -44,7 +44,7 @@ _OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the dispatcher in this process until SIGTERM or Ctrl-C, and return the exit code."""
+    """Run the dispatcher in this process until SIGTERM, Ctrl-C or DELETE /cluster, and return the exit code."""
     configuration = _with_registry(configuration_of(chosen), chosen.local)
     level = configuration.get(options.LOG_LEVEL) or "INFO"
     apply_log_levels({**configuration.to_dict(), options.LOG_LEVEL.key: level})
@@ -56,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.state_file:
         write_private(Path(chosen.state_file), json.dumps(asdict(own_server(cluster.url, cluster.token))))
     print(f"cluster listens on {cluster.url}", flush=True)
-    while not stopped.wait(LOOK_S):
+    while not stopped.wait(LOOK_S) and not cluster.shut_down.is_set():
         if cluster.dispatcher.fenced is not None:
             print(f"rayflink: {cluster.dispatcher.fenced}", file=sys.stderr)
             cluster.stop()

@@ -29,7 +29,7 @@ class SavepointTrigger(msgspec.Struct, rename="kebab", frozen=True):
 
     Args:
         target_directory: in which it gets a folder; None: as execution.checkpointing.savepoint-dir says.
-        cancel_job: end the job when the savepoint is complete, without another record between them.
+        cancel_job: cancel the job once the savepoint is complete; `/stop` lets no record come between the two.
         format_type: of Flink; there is one form here, which every backend reads.
         trigger_id: the same one means the same savepoint; None: a new one.
     """
