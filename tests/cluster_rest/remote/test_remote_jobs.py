@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rayflink import launch
+from rayflink import dbapi, launch
 from rayflink.common import Configuration, JobCancelled, JobExecutionError, JobFailed, JobStatus
 from rayflink.common.errors import PlanError
 from rayflink.common.typeinfo import Types
@@ -60,6 +60,8 @@ def test_statements_of_sql_run_there(clusters: Clusters, tmp_path: Path) -> None
     with totals.execute().collect() as rows:
         assert {row[0]: row[1] for row in rows} == {"a": 4, "b": 2}
     assert sorted(tables.sql_query("SELECT many FROM words").to_pandas()["many"]) == [1, 2, 3]
+    with dbapi.connect(options=clusters.options()) as connection:
+        assert connection.execute("SELECT MAX(number) FROM (VALUES (1), (2)) AS t(number)").fetchall() == [(2,)]
 
 
 def test_a_failing_function_raises_what_it_raises_on_a_local_run(clusters: Clusters) -> None:
