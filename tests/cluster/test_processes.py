@@ -20,9 +20,13 @@ def test_a_dispatcher_sees_into_the_processes_of_a_job(tmp_path):
     client = env.execute_async("prints numbers")
     job_id, runner = client.get_job_id(), RayRunner("rayflink")
     processes = runner.processes
-    assert watching.eventually(lambda: [p for p in processes.list() if p.job_id == str(job_id)], within_s=40)
-    (process,) = [process for process in processes.list() if process.job_id == str(job_id)]
+
+    def reported():
+        return [process for process in processes.list() if process.job_id == str(job_id) and process.memory_bytes]
+
+    (process,) = watching.eventually(reported, within_s=40)
     assert process.process_id.startswith(f"{process.host}:{process.pid}-") and process.node_id
+    assert process.memory_bytes > process.managed_bytes > 0
     printed = watching.eventually(lambda: processes.log(process.process_id, "taskmanager.out", 1 << 20), within_s=20)
     assert b"number 0" in printed
     names = [file.name for file in processes.log_files(process.process_id)]
@@ -37,6 +41,6 @@ def test_a_dispatcher_sees_into_the_processes_of_a_job(tmp_path):
     job = runner.find(str(job_id))
     assert job is not None and job.checkpoint("c" * 32, 20.0) == (1, "")
     client.cancel()
-    assert watching.eventually(lambda: process not in processes.list(), within_s=30)
+    assert watching.eventually(lambda: process.process_id not in {p.process_id for p in processes.list()}, within_s=30)
     with pytest.raises(UnknownProcess):
         processes.threads(process.process_id)

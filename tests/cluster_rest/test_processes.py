@@ -105,12 +105,18 @@ class Slot(SlotCalls):
         return {"threads": [("main", "stack")], "log": log}[what]
 
 
+MEMORY = {
+    "Status.Flink.Memory.Managed.Total": 3, "Status.Shuffle.Netty.TotalMemory": 2,
+    "rayflink.Status.Memory.Remaining": 5,
+}  # fmt: skip
+
+
 def _status(job_id: str, *pids: int, state: str = "RUNNING") -> dict[str, Any]:
     subtasks = [
         {
             "id": f"{job_id[0]}{number}",
             "state": state,
-            "metrics": {"host": "n1", "pid": pid, "begin": "5", "node": "node", "reportedMs": number},
+            "metrics": {"host": "n1", "pid": pid, "begin": "5", "node": "node", "reportedMs": number, **MEMORY},
         }
         for number, pid in enumerate(pids)
     ]
@@ -124,6 +130,8 @@ def test_the_processes_on_ray_are_those_of_the_subtasks_that_run() -> None:
     assert [(process.process_id, process.job_id, process.heard_ms) for process in processes.list()] == [
         ("n1:7-5", FIRST, 2), ("n1:8-5", FIRST, 1), ("n1:9-5", SECOND, 0),
     ]  # fmt: skip
+    process = processes.list()[0]
+    assert (process.memory_bytes, process.managed_bytes, process.network_bytes) == (10, 3, 2)
     (thread,) = processes.threads("n1:7-5")
     assert (thread.name, processes.log("n1:7-5", "taskmanager.log", MOST)) == ("main", b"line\n")
     with pytest.raises(FileNotFoundError):

@@ -13,6 +13,8 @@ from ..jobs.cluster_process import ClusterProcess, LogFile, ThreadDump, UnknownP
 __all__ = ["RayProcesses"]
 
 T = TypeVar("T")
+_MANAGED, _NETWORK = "Status.Flink.Memory.Managed.Total", "Status.Shuffle.Netty.TotalMemory"
+_REMAINING = "rayflink.Status.Memory.Remaining"
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -38,7 +40,7 @@ class RayProcesses:
             heard_ms = max(int(metrics.get("reportedMs", 0)), getattr(processes.get(process_id), "heard_ms", 0))
             processes[process_id] = ClusterProcess(
                 process_id, str(metrics["host"]), int(metrics["pid"]), str(metrics.get("node", "")), job_id,
-                heard_ms=heard_ms,
+                **_memory(metrics), heard_ms=heard_ms,
             )  # fmt: skip
         return [processes[key] for key in sorted(processes)]
 
@@ -80,3 +82,10 @@ class RayProcesses:
             except SlotGone as error:
                 raise UnknownProcess(process_id) from error
         raise UnknownProcess(process_id)
+
+
+def _memory(metrics: Document) -> dict[str, int]:
+    """Return the memory of a slot, in bytes, as one of its subtasks reports it."""
+    managed, network = int(metrics.get(_MANAGED, 0)), int(metrics.get(_NETWORK, 0))
+    whole = managed + network + int(metrics.get(_REMAINING, 0))
+    return {"memory_bytes": whole, "managed_bytes": managed, "network_bytes": network}
