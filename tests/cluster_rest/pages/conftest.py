@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +16,15 @@ from rayflink.common.configuration import Configuration
 from rayflink.graph.job_graph import JobGraph
 from rayflink.launch.remote_submission import RemoteSubmission
 from tests.cluster_rest.pages import dashboard_jobs
+from tests.source_files import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 HOW = "apt-get install chromium"
+WRITES_PICTURES = bool(os.environ.get("RAYFLINK_WRITE_PICTURES"))
+ANSWERS = re.compile(r"//[^/]+/(rayflink|jobs|taskmanagers|jobmanager)\b")
+"""Addresses of what the pages show."""
 
 
 @pytest.fixture(scope="session")
@@ -63,8 +70,16 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
+def without_paths(text: str, directory: str) -> str:
+    """Return an answer as it would be on any machine, for pictures."""
+    places = {directory: "/data", str(ROOT): "/home/me/shop", sys.prefix: "/home/me/venv", sys.base_prefix: "/usr"}
+    for place, shown in places.items():
+        text = text.replace(place, shown)
+    return text
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+def open_page(browser: Browser, directory: str) -> Iterator[Callable[..., Page]]:
     """Open an address in a new window; what it complains of fails the test.
 
     `expected` are statuses of answers that are no complaint.
@@ -72,11 +87,23 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
     complaints: list[str] = []
     contexts = []
 
+    def answer_without_paths(route: Any) -> None:
+        from playwright.sync_api import Error
+
+        try:
+            answer = route.fetch()
+        except Error:  # the server is gone
+            route.abort()
+        else:
+            route.fulfill(response=answer, body=without_paths(answer.text(), directory))
+
     def run(url: str, expected: tuple[int, ...] = (), **options: Any) -> Page:
         context = browser.new_context(
             **{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", "timezone_id": "UTC", **options}
         )
         contexts.append(context)
+        if WRITES_PICTURES:
+            context.route(ANSWERS, answer_without_paths)
         page = context.new_page()
         page.set_default_timeout(10_000)
 

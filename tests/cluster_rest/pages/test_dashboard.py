@@ -6,7 +6,6 @@ RAYFLINK_WRITE_PICTURES=1 writes the pictures of docs/dashboard.md anew.
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.server_settings import ServerSettings
 from tests.cluster_rest.pages import dashboard_jobs
+from tests.cluster_rest.pages.conftest import WRITES_PICTURES
 from tests.cluster_rest.pages.dashboard_jobs import HOSTILE
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def violations(page: Page) -> list[str]:
 def keep_picture(page: Page, name: str) -> None:
     """Write the picture of a page, with few colours; else make sure that there is one."""
     path = PICTURES / f"{name}.png"
-    if os.environ.get("RAYFLINK_WRITE_PICTURES"):
+    if WRITES_PICTURES:
         image_library = pytest.importorskip("PIL.Image", reason="pip install pillow")
         image = image_library.open(io.BytesIO(page.screenshot()))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def test_a_page_shows_live_jobs_in_both_themes(
 ) -> None:
     page = open_page(address(cluster, jobs, view), color_scheme="light")
     wait_for(page, *VIEWS[view][2])
-    if os.environ.get("RAYFLINK_WRITE_PICTURES"):
+    if WRITES_PICTURES:
         page.wait_for_timeout(6_000)  # some points for the lines of the pictures
     if view != "bottleneck":
         keep_picture(page, view)
