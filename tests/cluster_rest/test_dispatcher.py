@@ -17,7 +17,7 @@ from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSetting
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
 from rayflink.cluster.registry.job_registry import DuplicateJob, JobRegistry
 from rayflink.cluster.registry.leadership import DispatcherFenced
-from rayflink.common.errors import JobExecutionError
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError
 from rayflink.launch.remote_submission import PackedArchive, RemoteSubmission
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.storage import StorageError
@@ -168,6 +168,18 @@ def test_a_job_that_cannot_start_is_refused_and_shown_as_failed(storage: LocalSt
     runner.refuses = None
     begun(storage, runner).look()
     assert runner.starts == []
+
+
+def test_a_job_whose_process_takes_too_long_to_start_is_accepted_and_started_later(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    runner.refuses = ControlPlaneTimeout("start", "the coordinator", 60_000)
+    assert dispatcher.submit(submission().encode(), "me") == JOB
+    (job,) = dispatcher.statuses()
+    assert job["state"] == "INITIALIZING" and "60000 ms" in job["exceptions"][0]["exception"]
+    runner.refuses = None
+    begun(storage, runner).look()
+    assert [start.job_id for start in runner.starts] == [JOB]
 
 
 def test_a_job_that_does_not_come_back_is_tried_again_and_can_be_cancelled(storage: LocalStorage) -> None:

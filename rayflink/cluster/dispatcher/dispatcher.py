@@ -180,6 +180,9 @@ class Dispatcher:
             self._accepted[job_id] = job
         try:
             self._start(submission)
+        except (ControlPlaneTimeout, TaskLost) as error:  # it is accepted, and started as soon as that is possible
+            log.warning("job %s (%s) has not started yet: %s", submission.name, job_id, error)
+            self._attempts.failed(job_id, described(error))
         except Exception as error:
             self._give_up(submission, error)
             raise
