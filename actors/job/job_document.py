@@ -14,6 +14,8 @@ from rayflink.state.storage.storage import Storage
 
 MOST_DETAILS = 20
 """The number of checkpoints whose details are in the object, the newest."""
+DEEPEST = 20
+"""Values at this depth of others are text."""
 ENDED = "ended"
 """The file of the note."""
 _NAME = re.compile(r"(?:.*/)?start-(\d{6})")
@@ -43,8 +45,30 @@ def job_document(
         "description": dict(description),
         "checkpoints": dict(statistics),
         "details": {number: detail for number, detail in details.items() if detail is not None},
-        "accumulators": dict(accumulators),
+        "accumulators": plain(accumulators),
     }
+
+
+def plain(value: object, depth: int = DEEPEST) -> Any:
+    """Return a value of a program as JSON can have it: other keys and objects as text, and no half characters.
+
+    >>> plain({(1, 2): {3}, "a": [1.5, "\\ud800"]})
+    {'(1, 2)': '{3}', 'a': [1.5, '\\\\ud800']}
+    """
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if depth and isinstance(value, Mapping):
+        return {_text(key): plain(item, depth - 1) for key, item in value.items()}
+    if depth and isinstance(value, (list, tuple)):
+        return [plain(item, depth - 1) for item in value]
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value).encode("utf-8", "backslashreplace").decode()
+    except Exception as error:  # a class of the program may raise anything
+        return f"a {type(value).__name__}, whose text raises {type(error).__name__}"
 
 
 def note_end(storage: Storage, document: Mapping[str, Any]) -> None:
@@ -78,4 +102,4 @@ def newest_start(paths: Iterable[str]) -> int:
     return max((int(match[1]) for match in map(_NAME.fullmatch, paths) if match), default=0)
 
 
-__all__ = ["ENDED", "job_document", "newest_start", "note_end", "start_name"]
+__all__ = ["ENDED", "job_document", "newest_start", "note_end", "plain", "start_name"]

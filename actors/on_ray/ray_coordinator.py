@@ -405,11 +405,11 @@ class Coordinator:
         if self._ends_at is None or not self._job.status.is_terminal:
             return
         totals = {} if self._result is None else self._result.accumulators
-        document = job_document(self._job_status, self._description, self._job.checkpoints.history.describe, totals)
+        details = self._job.checkpoints.history.describe
         try:
-            note_end(self._ends_at.open(), document)
-        except StateError as error:
-            log.warning("the end of the job could not be noted in the registry of its cluster: %s", error)
+            note_end(self._ends_at.open(), job_document(self._job_status, self._description, details, totals))
+        except Exception as error:  # whatever it is, the clients that wait for the end have to learn of it
+            log.warning("the end of the job could not be noted in the registry of its cluster: %s", described(error))
 
     def _linger(self) -> None:
         """Keep the result and idle slots for a time, or until there is a successor."""

@@ -158,6 +158,6 @@ class RemoteSubmission:
                 job_id, str(head["name"]), head["description"], stored, submission, str(head["executable"]),
                 archives[:count], archives[count:],
             )  # fmt: skip
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             remedy = "send what `execution.target: remote` sends, with the same version of rayflink"
             raise JobExecutionError("of the request", f"cannot be read: {error}", remedy) from error

@@ -250,7 +250,20 @@ def _job(parameters: Mapping[str, str], answer: Answer) -> str:
 
 
 def _encoded(answer: object) -> bytes:
-    return answer if isinstance(answer, bytes) else msgspec.json.encode(answer, enc_hook=_plain)
+    if isinstance(answer, bytes):
+        return answer
+    try:
+        return msgspec.json.encode(answer, enc_hook=_plain)
+    except UnicodeEncodeError:  # half of a character, in a name that a program has chosen
+        return msgspec.json.encode(_with_whole_characters(msgspec.to_builtins(answer, enc_hook=_plain)))
+
+
+def _with_whole_characters(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_with_whole_characters(key): _with_whole_characters(item) for key, item in value.items()}
+    return [_with_whole_characters(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _plain(value: object) -> str:

@@ -93,7 +93,7 @@ class JsonRequest:
             return {}
         try:
             document = msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal(400, f"the body is no JSON: {error}; send an object") from error
         if not isinstance(document, dict):
             raise Refusal(400, f"the body is a JSON {type(document).__name__}; send an object")

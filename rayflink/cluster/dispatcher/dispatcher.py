@@ -16,7 +16,8 @@ from rayflink.actors.job.submission import Stored
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
-from rayflink.state.storage.storage import Storage
+from rayflink.state.errors import DamagedFileError
+from rayflink.state.storage.storage import Storage, StorageError
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
 from ..jobs.job_snapshot import JobSnapshot
@@ -36,6 +37,8 @@ LOOK_EVERY_S = 0.5
 CHECK_EVERY_S = 2.0
 """Time between two looks for another dispatcher."""
 JOIN_S = 10.0
+ENTRANCES = 64
+FORGET_AT_A_TIME = 50
 STARTERS = 4
 """Jobs that are brought back at a time."""
 
@@ -90,6 +93,12 @@ class Dispatcher:
         """The newest status of each accepted job that was published."""
         self._attempts = StartAttempts()
         self._starting: set[str] = set()
+        self._cancelled: set[str] = set()
+        """Jobs that were cancelled while they did not run; one that starts at this moment is cancelled then."""
+        self._leaving: list[str] = []
+        """Ended jobs that are no longer in the list, and are about to be deleted from the registry."""
+        self._entrances = tuple(threading.Lock() for _ in range(ENTRANCES))
+        """A lock is held while a job with one of its ids is being accepted."""
         self._starters = settings.starters or ThreadPoolExecutor(STARTERS, "start job")
         self._stopped, self._woken = threading.Event(), threading.Event()
         self.fenced: DispatcherFenced | None = None
@@ -121,13 +130,24 @@ class Dispatcher:
         """
         self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, now_ms())
         for job in self._registry.accepted():
-            snapshot = self._registry.ended(job.job_id)
+            try:
+                snapshot = self._end_of(job)
+            except StorageError as error:  # is read again before the job is started
+                log.warning("whether a job has ended cannot be read now: %s", error, extra={"job": job.job_id})
+                snapshot = None
             if snapshot is None:
                 self._accepted[job.job_id] = job
                 self.recovered += 1
             else:
-                self._ended.add(snapshot)
+                self._leaving += self._ended.add(snapshot)
         self.is_ready = True
+
+    def _end_of(self, job: AcceptedJob) -> JobSnapshot | None:
+        """Return a job as it ended; None where it has not. Raises: `StorageError`: that cannot be read."""
+        try:
+            return self._registry.ended(job.job_id)
+        except DamagedFileError as error:  # whatever it said: the job has ended, and must not begin anew
+            return JobSnapshot(beginning_document(job, None, "FAILED", f"how it has ended is lost: {error}"))
 
     @property
     def epoch(self) -> int:
@@ -143,6 +163,7 @@ class Dispatcher:
             "registry": self._registry.url,
             "recovered": self.recovered,
             "leads": leader is not None and self.fenced is None,
+            "damaged": dict(self._registry.damaged),
         }
 
     def close(self) -> None:
@@ -173,23 +194,37 @@ class Dispatcher:
         job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
         self._ensure_leads()
         job = AcceptedJob(job_id, submission.name, now_ms(), by, digest)
-        if not self._registry.accept(job, data):
+        if not self._enter(job, data):
             return job_id
-        with self._lock:
-            self._starting.add(job_id)
-            self._accepted[job_id] = job
         try:
-            self._start(submission)
-        except (ControlPlaneTimeout, TaskLost) as error:  # it is accepted, and started as soon as that is possible
-            log.warning("job %s (%s) has not started yet: %s", submission.name, job_id, error)
-            self._attempts.failed(job_id, described(error))
-        except Exception as error:
-            self._give_up(submission, error)
-            raise
+            numbered = self._numbered(submission)  # an error leaves it accepted, and it is brought back
+            try:
+                self._start(numbered)
+            except (ControlPlaneTimeout, TaskLost) as error:  # it is started as soon as that is possible
+                log.warning("job %s (%s) has not started yet: %s", submission.name, job_id, error)
+                self._attempts.failed(job_id, described(error))
+            except Exception as error:
+                self._give_up(submission, error)
+                raise
         finally:
             self._starting.discard(job_id)
         log.info("job %s was accepted from %s", submission.name, by, extra={"job": job_id})
         return job_id
+
+    def _enter(self, job: AcceptedJob, data: bytes) -> bool:
+        """Accept a job, and return whether the caller has to start it: it is new.
+
+        An accepted job that is not known here is brought back: its client had no answer when it was accepted, or an
+        older dispatcher accepted it when this one had read the registry.
+        """
+        with self._entrances[int(job.job_id, 16) % ENTRANCES]:
+            is_new = self._registry.accept(job, data)
+            with self._lock:
+                if is_new:
+                    self._starting.add(job.job_id)
+                if is_new or not (job.job_id in self._starting or self._ended.get(job.job_id) is not None):
+                    self._accepted.setdefault(job.job_id, job)
+            return is_new
 
     def client(self, job_id: str) -> StartedJob:
         """Return a job for the client that draws its rows and waits for its result.
@@ -276,11 +311,15 @@ class Dispatcher:
             raise UnknownJob(job_id)
         savepoint = take_savepoint(job_id, running, directory, wait_s)
         began = time.monotonic()
-        self._starting.add(job_id)
+        with self._lock:
+            if job_id in self._starting:
+                raise JobExecutionError(job_id, "is being started already", "ask again when it runs")
+            self._starting.add(job_id)
         try:
             self._runner.suspend(job_id)
             self._seen.pop(job_id, None)
-            self._start(RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True))
+            stored = self._registry.submission(job)
+            self._start(self._numbered(RemoteSubmission.decode(stored, other_rayflink=True)))
             await_running(job_id, self._runner, wait_s)
         finally:
             self._starting.discard(job_id)
@@ -288,18 +327,27 @@ class Dispatcher:
 
     # starting
 
-    def _start(self, submission: RemoteSubmission) -> StartedJob:
+    def _numbered(self, submission: RemoteSubmission) -> RemoteSubmission:
+        """Note the start of a job. Raises: `StorageError`: it must not be started now."""
         place = Stored(self._registry.folder(submission.job_id), dict(self._settings.storage_options))
         number = self._registry.begin(submission.job_id)
         inner = replace(submission.submission, ends_at=place, start_number=number)
-        return self._runner.start(replace(submission, submission=inner))
+        return replace(submission, submission=inner)
+
+    def _start(self, submission: RemoteSubmission) -> StartedJob:
+        started = self._runner.start(submission)
+        if submission.job_id in self._cancelled:
+            started.cancel("the user")
+        return started
 
     def _give_up(self, submission: RemoteSubmission, error: Exception) -> None:
         """Note a job that cannot be started as one that has failed, so that its end can be read."""
         about = {"job": submission.job_id}
         log.error("job %s cannot be started: %s", submission.name, described(error), extra=about)
         with self._lock:
-            job = self._accepted.pop(submission.job_id)
+            job = self._accepted.get(submission.job_id)
+        if job is None:  # it was cancelled meanwhile
+            return
         document = beginning_document(job, submission.description, "FAILED", described(error))
         self._note(JobSnapshot(document))
 
@@ -326,6 +374,8 @@ class Dispatcher:
                 return
             except RayflinkError as error:  # a storage or a cluster that does not answer now
                 log.warning("the jobs could not be looked after: %s", error)
+            except Exception:  # all jobs depend on this thread, whatever a job or a library raises
+                log.exception("the jobs could not be looked after")
             self._woken.wait(LOOK_EVERY_S)
 
     def look(self) -> None:
@@ -339,19 +389,27 @@ class Dispatcher:
         with self._lock:
             accepted = {key: job for key, job in self._accepted.items() if key not in self._starting}
         for job_id, job in accepted.items():
-            status = statuses.get(job_id)
-            if status is not None and not is_over(status):
-                self._seen[job_id] = status
-                continue
-            started = self._runner.find(job_id)
-            if started is None and not self._attempts.is_due(job_id):
-                continue
-            if started is None:
-                self._starting.add(job_id)
-                self._starters.submit(self._bring_back, job)
-            elif (snapshot := _snapshot_of_ended(started)) is not None:
-                self._note(snapshot)
+            try:
+                self._look_at(job, statuses.get(job_id))
+            except DispatcherFenced:
+                raise
+            except Exception as error:  # one job keeps no other one from being looked after
+                log.warning("a job could not be looked after: %s", described(error), extra={"job": job_id})
         self._look_at_foreign(statuses)
+        self._forget_some()
+
+    def _look_at(self, job: AcceptedJob, status: Document | None) -> None:
+        job_id = job.job_id
+        if status is not None and not is_over(status):
+            self._seen[job_id] = status
+            return
+        started = self._runner.find(job_id)
+        if started is not None:
+            if (snapshot := _snapshot_of_ended(started)) is not None:
+                self._note(snapshot)
+        elif self._attempts.is_due(job_id):
+            self._starting.add(job_id)
+            self._starters.submit(self._bring_back, job)
 
     def _bring_back(self, job: AcceptedJob) -> None:
         """Start a job again that was accepted, does not run, and has not ended."""
@@ -365,7 +423,7 @@ class Dispatcher:
             self._starting.discard(job.job_id)
 
     def _start_again(self, job: AcceptedJob) -> None:
-        snapshot = self._registry.ended(job.job_id)
+        snapshot = self._end_of(job)
         if snapshot is not None:
             self._note(snapshot)
             return
@@ -373,7 +431,7 @@ class Dispatcher:
         submission = RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True)
         log.warning("job %s does not run, and is brought back", job.name, extra={"job": job.job_id})
         try:
-            self._start(submission)
+            self._start(self._numbered(submission))
         except RayflinkError as error:
             if not is_end(error):
                 raise
@@ -383,9 +441,19 @@ class Dispatcher:
         self._attempts.forget(job.job_id)
 
     def _cancel_absent(self, job: AcceptedJob, by: str) -> None:
-        """Note that a job which does not run has been cancelled."""
+        """Note that a job which does not run has been cancelled; one that has begun meanwhile is asked itself."""
         self._ensure_leads()
-        self._note(JobSnapshot(beginning_document(job, None, "CANCELED", f"cancelled by {by} while it did not run")))
+        self._cancelled.add(job.job_id)  # first: whoever starts it now sees this, or it is found below
+        started = self._runner.find(job.job_id)
+        if started is not None:
+            started.cancel(by)
+            return
+        text = f"cancelled by {by} while it did not run"
+        try:
+            self._note(JobSnapshot(beginning_document(job, None, "CANCELED", text)))
+        except RayflinkError:
+            self._cancelled.discard(job.job_id)
+            raise
 
     def _look_at_foreign(self, statuses: dict[str, Document]) -> None:
         """Remember the last status of jobs that programs have started by themselves."""
@@ -416,14 +484,18 @@ class Dispatcher:
         self._keep(snapshot)
 
     def _keep(self, snapshot: JobSnapshot) -> None:
-        forgotten = self._ended.add(snapshot)
+        self._leaving += self._ended.add(snapshot)
         if self._settings.archive is not None:
             try:
                 self._settings.archive(snapshot)
             except RayflinkError as error:
                 log.warning("a job could not be archived: %s", error, extra={"job": snapshot.job_id})
-        for job_id in forgotten:
-            self._registry.forget(job_id)
+
+    def _forget_some(self) -> None:
+        """Delete from the registry what has left the list, a part at a time."""
+        for _ in range(min(len(self._leaving), FORGET_AT_A_TIME)):
+            self._registry.forget(self._leaving[0])
+            self._cancelled.discard(self._leaving.pop(0))
 
 
 def _snapshot_of_ended(started: StartedJob) -> JobSnapshot | None:

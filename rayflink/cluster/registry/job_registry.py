@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rayflink.actors.job.job_document import ENDED, newest_start, start_name
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import RayflinkError, described
+from rayflink.common.job_status import JobStatus
+from rayflink.common.text_output.logs import get_logger
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage.storage import MissingFileError, Storage, put_own
 
@@ -16,6 +18,7 @@ from ..jobs.job_snapshot import JobSnapshot
 
 __all__ = ["AcceptedJob", "DuplicateJob", "JobRegistry"]
 
+log = get_logger(__name__)
 FOLDER = "jobs"
 _ACCEPTED = re.compile(rf"{FOLDER}/([0-9a-f]{{32}})/accepted")
 
@@ -67,6 +70,8 @@ class JobRegistry:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self.damaged: dict[str, str] = {}
+        """Job -> what is wrong with its entry, of those that were listed last."""
 
     @property
     def url(self) -> str:
@@ -93,12 +98,23 @@ class JobRegistry:
     def accepted(self) -> list[AcceptedJob]:
         """Return all jobs that are not forgotten, whether they have ended or not; the first accepted first.
 
+        An entry that is damaged keeps no other job from being listed.
+
         Raises:
-            StorageError, DamagedFileError: they cannot be read.
+            StorageError: they cannot be read.
         """
         ids = [match[1] for match in map(_ACCEPTED.fullmatch, self._storage.list(FOLDER)) if match]
-        entries = [(job_id, self._read(f"{job_id}/accepted")) for job_id in ids]
-        jobs = [AcceptedJob(**entry) for _, entry in entries if entry is not None]
+        jobs, damaged = [], {}
+        for job_id in ids:
+            try:
+                entry = self._read(f"{job_id}/accepted")
+                if entry is not None:
+                    jobs.append(_accepted(job_id, entry))
+            except (DamagedFileError, TypeError, ValueError) as error:
+                damaged[job_id] = described(error)
+                text = "the entry of a job is damaged, and the job is left out; submit its program again: %s"
+                log.error(text, described(error), extra={"job": job_id})
+        self.damaged = damaged
         return sorted(jobs, key=lambda job: (job.accepted_ms, job.job_id))
 
     def submission(self, job: AcceptedJob) -> bytes:
@@ -140,7 +156,17 @@ class JobRegistry:
             StorageError, DamagedFileError: that cannot be read.
         """
         document = self._read(f"{job_id}/{ENDED}")
-        return None if document is None else JobSnapshot(document)
+        if document is None:
+            return None
+        snapshot = JobSnapshot(document)
+        try:
+            is_of_job = snapshot.job_id == job_id and JobStatus(snapshot.state).is_terminal and snapshot.ended_ms >= 0
+        except (KeyError, TypeError, ValueError, AttributeError):
+            is_of_job = False
+        if not is_of_job:
+            where = f"{self.url}/{FOLDER}/{job_id}/{ENDED}"
+            raise DamagedFileError(where, "the end of a job", "something else", "the document of a job that has ended")
+        return snapshot
 
     def forget(self, job_id: str) -> None:
         """Delete what is stored of a job that has ended; its end last, so that it is never taken for one that runs."""
@@ -155,10 +181,20 @@ class JobRegistry:
         except MissingFileError:
             return None
         try:
-            entry: dict[str, Any] = json.loads(data)
+            entry = json.loads(data)
+            if not isinstance(entry, dict):
+                raise ValueError(f"a JSON {type(entry).__name__}")
             return entry
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DamagedFileError(f"{self.url}/{path}", "its bytes", str(error), "JSON of a job") from error
+
+
+def _accepted(job_id: str, entry: dict[str, Any]) -> AcceptedJob:
+    """Return an entry. Raises: `ValueError`, `TypeError`: it is something else."""
+    job = AcceptedJob(**entry)
+    if job.job_id != job_id or not isinstance(job.accepted_ms, int) or not isinstance(job.digest, str):
+        raise ValueError(f"found an entry of {str(job.job_id):.40}, wanted one of {job_id}")
+    return job
 
 
 def _encoded(entry: dict[str, Any]) -> bytes:

@@ -93,8 +93,11 @@ class Leadership:
         epochs = _epochs(self._storage)
         if epochs and epochs[-1] == self.leader.epoch:
             return
-        newest = newest_leader(self._storage)
-        other = "an unknown address: its entry is gone" if newest is None else newest.url
+        try:
+            newest = newest_leader(self._storage)
+            other = "an unknown address: its entry is gone" if newest is None else newest.url
+        except DamagedFileError as error:
+            other = f"an unknown address: {error}"
         raise DispatcherFenced(self._storage.url, self.leader.epoch, other)
 
 

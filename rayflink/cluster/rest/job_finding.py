@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from ..jobs.cluster_job import JobHasEnded, JobView, RunningJob, UnknownJob
 from ..runners.runner import StartedJob
 from .typed_requests import hex_id
 
-__all__ = ["MOST_WAIT_S", "EndedJob", "JobFinder", "asked", "wait_s"]
+__all__ = ["MOST_WAIT_S", "EndedJob", "JobFinder", "asked", "natural", "wait_s"]
 
 T = TypeVar("T")
+MOST_DIGITS = 18
 MOST_WAIT_S = 20.0
 """The longest time that a request waits."""
 LOOK_EVERY_S = 0.1
@@ -114,6 +116,17 @@ def wait_s(request: JsonRequest) -> float:
     """Return how long a request may wait. Raises: `Refusal`: that is no number."""
     text = request.query.get("wait_s", "1")
     try:
-        return min(max(float(text), 0.0), MOST_WAIT_S)
-    except ValueError as error:
-        raise Refusal(400, f"found wait_s={text!r}, wanted seconds") from error
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise Refusal(400, f"found wait_s={text:.80}, wanted seconds")
+    return min(max(seconds, 0.0), MOST_WAIT_S)
+
+
+def natural(request: JsonRequest, name: str) -> int:
+    """Return a number of the query. Raises: `Refusal`: it is none, or has more than 18 digits."""
+    text = request.query[name]
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise Refusal(400, f"found {name}={text:.80}, wanted a number of at most {MOST_DIGITS} digits")
+    return int(text)

@@ -19,7 +19,7 @@ from rayflink.serving.json_requests import Answer, FileAnswer, JsonRequest, Refu
 from ..dispatcher.dispatcher import Dispatcher
 from ..jobs.cluster_job import RunningJob
 from ..runners.runner import Runner
-from .job_finding import EndedJob, JobFinder, asked, wait_s
+from .job_finding import EndedJob, JobFinder, asked, natural, wait_s
 from .typed_requests import hex_id
 
 __all__ = ["RemoteJobEndpoints"]
@@ -68,7 +68,7 @@ class RemoteJobEndpoints:
         return _json(asked(self._finder.view(request).description))
 
     def _checkpoints(self, request: JsonRequest) -> Answer:
-        number = _number(request, "id") if "id" in request.query else None
+        number = natural(request, "id") if "id" in request.query else None
         view = self._finder.view(request)
         return _json({"checkpoints": asked(lambda: view.checkpoints(number))})
 
@@ -85,7 +85,7 @@ class RemoteJobEndpoints:
 
     def _log(self, request: JsonRequest) -> Answer:
         positions = request.document().get("positions", {})
-        if not isinstance(positions, dict) or not all(isinstance(place, int) for place in positions.values()):
+        if not isinstance(positions, dict) or not all(_is_position(place) for place in positions.values()):
             raise Refusal(400, "found no positions of files, wanted those of the answer before")
         pieces = self._runner.log(hex_id(request, "jobid"), positions)
         lines = [
@@ -119,7 +119,7 @@ class RemoteJobEndpoints:
         try:
             request_id = str(document["request_id"])
             parallelism = {str(name): int(number) for name, number in document["parallelism"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Refusal(400, f"found no proper request ({error}), wanted operator -> number") from error
         return self._outcome(request, lambda job: job.rescale(request_id, parallelism, timeout_s))
 
@@ -143,11 +143,8 @@ class RemoteJobEndpoints:
         asked(lambda: ask(job))
 
 
-def _number(request: JsonRequest, name: str) -> int:
-    text = request.query[name]
-    if not text.isdecimal():
-        raise Refusal(400, f"found {name}={text!r}, wanted a number")
-    return int(text)
+def _is_position(place: object) -> bool:
+    return isinstance(place, int) and 0 <= place < 1 << 63
 
 
 def _json(document: object) -> bytes:

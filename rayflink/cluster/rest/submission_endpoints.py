@@ -18,7 +18,7 @@ from ..dispatcher.dispatcher import Dispatcher, NotReady
 from ..jobs.cluster_job import JobHasEnded, JobView, UnknownJob
 from ..registry.job_registry import DuplicateJob
 from ..registry.leadership import DispatcherFenced
-from .job_finding import EndedJob, JobFinder, asked, wait_s
+from .job_finding import EndedJob, JobFinder, asked, natural, wait_s
 from .numbered_answers import NumberedAnswers
 from .typed_requests import hex_id
 
@@ -61,8 +61,8 @@ class SubmissionEndpoints:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:
             raise Refusal(503, str(error)) from error
-        except StorageError:
-            raise
+        except StorageError as error:
+            raise Refusal(503, f"the job is not stored: {error}", "send it again") from error
         except JobExecutionError as error:
             raise Refusal(422, error.reason, error.remedy) from error
         except RayflinkError as error:
@@ -126,13 +126,10 @@ class SubmissionEndpoints:
         return _binary({"has_ended": packed is not None}, packed or b"")
 
     def _numbered(self, request: JsonRequest, what: str, take: Callable[[], bytes]) -> Answer:
-        text = request.query.get("number")
-        if text is None:
+        if "number" not in request.query:
             return _answer(asked(take))
-        if not text.isdecimal():
-            raise Refusal(400, f"found number={text!r}, wanted 1 for the first request and 1 more for each further one")
         key = f"{what} {hex_id(request, 'jobid')}"
-        return _answer(self._answers.answer(key, int(text), lambda: asked(take)))
+        return _answer(self._answers.answer(key, natural(request, "number"), lambda: asked(take)))
 
 
 def _end(view: JobView) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from typing import Any, TypeVar
 
+from rayflink.actors.job.job_document import job_document, note_end
 from rayflink.actors.job.rates import Rates
+from rayflink.actors.job.submission import Stored
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.local.local_runs import sleep
 from rayflink.actors.messages.commands import (
@@ -55,16 +57,18 @@ class LocalJob:
         description: as `describe_graph` gives it.
         owner_timeout_ms: it is cancelled when no client has asked for news for so long; None: it goes on.
         at_end: called in the job's thread when it has ended.
+        ends_at: where its end is noted before anybody learns of it; None: nowhere.
 
     Raises:
         StateError: what the job starts from cannot be read.
     """
 
     def __init__(
-        self, graph: JobGraph, description: Document, owner_timeout_ms: int | None, at_end: Callable[[LocalJob], None]
-    ) -> None:
+        self, graph: JobGraph, description: Document, owner_timeout_ms: int | None,
+        at_end: Callable[[LocalJob], None], ends_at: Stored | None = None,
+    ) -> None:  # fmt: skip
         self.job_id = str(graph.id)
-        self._description, self._at_end = description, at_end
+        self._description, self._at_end, self._ends_at = description, at_end, ends_at
         self._owner_timeout_s = None if owner_timeout_ms is None else owner_timeout_ms / 1000
         self._owner_seen = time.monotonic()
         self._woken, self._ended = threading.Event(), threading.Event()
@@ -231,11 +235,24 @@ class LocalJob:
             self._fault = described(error)
         finally:
             self._publish()
+            if self._result is not None:
+                self._note_end(self._result)
             self._ended.set()
             self._buffer.close()
             self.terminal.close()
             self._answer_calls()
             self._at_end(self)
+
+    def _note_end(self, result: JobResult) -> None:
+        """Note the end in the registry, so that no dispatcher starts the job again, also if this process ends now."""
+        if self._ends_at is None:
+            return
+        details = self._cluster.job.checkpoints.history.describe
+        try:
+            document = job_document(self._status, self._description, details, result.accumulators)
+            note_end(self._ends_at.open(), document)
+        except Exception as error:  # the dispatcher notes it later; its clients wait for the end
+            log.warning("the end of the job could not be noted: %s", described(error))
 
     def _between(self) -> None:
         """Answer other threads, between two rounds of the job."""

@@ -68,7 +68,10 @@ class LocalRunner:
         self._unpack_files(submission)
         try:
             graph = replace(_graph(submission), user_artifacts=tuple(self._cached_files(submission).items()))
-            job = LocalJob(graph, submission.description, submission.submission.owner_timeout_ms, self._note_end)
+            job = LocalJob(
+                graph, submission.description, submission.submission.owner_timeout_ms, self._note_end,
+                submission.submission.ends_at,
+            )  # fmt: skip
         except BaseException:
             self._remove_files(submission.job_id)
             raise
@@ -123,8 +126,9 @@ class LocalRunner:
         jobs = list(self._jobs.values())
         for job in jobs:
             job.suspend()
+        until = time.monotonic() + END_S
         for job in jobs:
-            if not job.join(END_S):
+            if not job.join(max(until - time.monotonic(), 0.0)):
                 log.warning("a job has not ended within %.0f s", END_S, extra={"job": job.job_id})
         until = time.monotonic() + DRAW_S
         for job in jobs:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rayflink.cluster.cluster_server import ClusterServer, local_cluster
+from rayflink.cluster.dispatcher.dispatcher import Dispatcher
 from rayflink.common.configuration import Configuration
 from rayflink.datastream import StreamExecutionEnvironment
 
@@ -49,6 +50,11 @@ class Clusters:
     def stop(self) -> None:
         """Stop the last one."""
         self._clusters.pop().stop()
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """Return the dispatcher of the last one."""
+        return self._clusters[-1].dispatcher
 
     def restart(self) -> None:
         """Stop the last one, and start another in its place."""

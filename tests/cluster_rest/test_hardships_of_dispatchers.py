@@ -1,0 +1,250 @@
+"""The dispatcher on a storage that fails, dies or is damaged at any moment: no job is lost, and none runs twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayflink.actors.job.job_document import plain
+from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from rayflink.cluster.registry.job_registry import JobRegistry
+from rayflink.cluster.registry.leadership import DispatcherFenced
+from rayflink.common.errors import JobExecutionError
+from rayflink.state.storage.memory_storage import MemoryStorage
+from rayflink.state.storage.storage import Storage, StorageError
+
+from .test_dispatcher import JOB, OTHER, AtOnce, FakeRunner, begun, status, submission
+
+
+class Dies(BaseException):
+    """The process is killed."""
+
+
+class Fragile(Storage):
+    """A storage whose calls fail from the Nth write on, before or after the write takes place.
+
+    Args:
+        storage: below it.
+        writes: that go well.
+        is_after: the failing one is done nevertheless.
+        error: that it raises.
+        failures: the number of writes that fail.
+    """
+
+    def __init__(
+        self, storage: Storage, writes: int, is_after: bool, error: BaseException, failures: int = 1
+    ) -> None:
+        self.storage, self.writes, self.is_after, self.error, self.failures = storage, writes, is_after, error, failures
+        self.has_failed = False
+
+    @property
+    def url(self) -> str:
+        return self.storage.url
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        return bool(self._write(lambda: self.storage.put_if_absent(path, data)))
+
+    def delete(self, path: str) -> None:
+        self._write(lambda: self.storage.delete(path))
+
+    def _write(self, write: Any) -> Any:
+        self.writes -= 1
+        if self.writes >= 0 or self.failures <= 0:
+            return write()
+        self.failures -= 1
+        self.has_failed = True
+        if self.is_after:
+            write()
+        raise self.error
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if self.has_failed and self.failures > 0:
+            raise self.error
+        return self.storage.read(path, offset, length)
+
+    def list(self, folder: str = "") -> list[str]:
+        return self.storage.list(folder)
+
+    def upload(self, path: str, local: Path) -> None:
+        raise AssertionError
+
+    def download(self, path: str, local: Path) -> None:
+        raise AssertionError
+
+
+class Cluster(FakeRunner):
+    """Jobs that outlive dispatchers, each started at most once at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancelled: list[str] = []
+
+    def start(self, submission: Any) -> Any:
+        assert submission.job_id not in self.jobs, "the job runs twice"
+        return super().start(submission)
+
+
+def use(dispatcher: Dispatcher, runner: Cluster) -> None:
+    """Submit two jobs, end one, and look after them."""
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+    runner.jobs[JOB] = status(JOB, "FINISHED")
+    dispatcher.look()
+    dispatcher.look()
+
+
+def taken_over(storage: Storage, runner: FakeRunner) -> Dispatcher:
+    dispatcher = Dispatcher(storage, runner, DispatcherSettings(starters=AtOnce()))  # type: ignore[arg-type]
+    dispatcher.take_over("http://here")
+    return dispatcher
+
+
+@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("error", [StorageError("write", "registry", "no space left"), Dies()], ids=["fails", "dies"])
+@pytest.mark.parametrize("writes", range(12))
+def test_a_registry_that_fails_at_any_write_loses_no_job(writes: int, error: BaseException, is_after: bool) -> None:
+    storage, runner = MemoryStorage("registry"), Cluster()
+    failures = 10**6 if isinstance(error, Dies) else 2  # the second one is the read that looks whether it was written
+    try:
+        use(taken_over(Fragile(storage, writes, is_after, error, failures), runner), runner)
+    except (StorageError, Dies):
+        pass
+    dispatcher = taken_over(storage, runner)
+    for job_id in (JOB, OTHER):  # the client had no answer, and sends the same again
+        dispatcher.submit(submission(job_id).encode(), "me")
+    for _ in range(2):
+        dispatcher.look()
+    starts = [start.job_id for start in runner.starts]
+    assert sorted(set(starts)) == sorted(starts) == [JOB, OTHER]
+    runner.jobs[JOB] = status(JOB, "FINISHED")
+    dispatcher.look()
+    del runner.jobs[JOB]
+    successor = taken_over(storage, runner)
+    successor.look()
+    assert {job["jid"]: job["state"] for job in successor.statuses()} == {JOB: "FINISHED", OTHER: "RUNNING"}
+    assert len(runner.starts) == 2
+
+
+@pytest.mark.parametrize("writes", range(1, 5))
+def test_a_job_whose_acceptance_got_no_answer_runs_when_it_is_sent_again(writes: int) -> None:
+    runner, storage = Cluster(), MemoryStorage("registry")
+    fragile = Fragile(storage, writes, True, StorageError("write", "registry", "timeout"), 2)
+    dispatcher = taken_over(fragile, runner)
+    data = submission().encode()
+    try:
+        dispatcher.submit(data, "me")
+    except StorageError:
+        fragile.failures = 0
+        dispatcher.submit(data, "me")
+    dispatcher.look()
+    states = [job["state"] for job in dispatcher.statuses()]
+    assert states == ["RUNNING"] or states == ["FAILED"] and JobRegistry(storage).ended(JOB) is not None
+
+
+def test_a_job_that_an_older_dispatcher_accepted_late_is_run_by_the_newer_one() -> None:
+    storage, runner = MemoryStorage("registry"), Cluster()
+    older = taken_over(storage, runner)
+    newer: list[Dispatcher] = []
+    begin = storage.put_if_absent
+
+    def take_over_first(path: str, data: bytes) -> bool:
+        if path.endswith("/accepted") and not newer:
+            newer.append(taken_over(storage, runner))
+        return begin(path, data)
+
+    storage.put_if_absent = take_over_first  # type: ignore[method-assign]
+    runner.refuses = JobExecutionError(JOB, "could not start", "")
+    older._give_up = lambda *_: None  # type: ignore[method-assign]  # it is killed
+    with pytest.raises(JobExecutionError):
+        older.submit(submission().encode(), "me")
+    runner.refuses = None
+    assert newer[0].submit(submission().encode(), "me") == JOB
+    newer[0].look()
+    assert [start.job_id for start in runner.starts] == [JOB]
+
+
+DAMAGE = [b"", b"{", b"[]", b"null", b'{"a": 1}', b"\xff\xfe", b"[" * 100_000, b'{"status": {"jid": 5}}']
+
+
+@pytest.mark.parametrize("name", ["accepted", "ended"])
+@pytest.mark.parametrize("damage", DAMAGE, ids=range(len(DAMAGE)))
+def test_a_damaged_entry_keeps_no_other_job_from_coming_back(name: str, damage: bytes) -> None:
+    storage, runner = MemoryStorage("registry"), Cluster()
+    dispatcher = taken_over(storage, runner)
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+    path = f"jobs/{JOB}/{name}"
+    storage.delete(path)
+    storage.put_if_absent(path, damage)
+    after = Cluster()
+    successor = taken_over(storage, after)
+    successor.look()
+    assert [start.job_id for start in after.starts] == [OTHER]
+    states = {job["jid"]: job["state"] for job in successor.statuses()}
+    assert states == ({OTHER: "RUNNING"} if name == "accepted" else {JOB: "FAILED", OTHER: "RUNNING"})
+    assert list(successor.describe()["damaged"]) == ([JOB] if name == "accepted" else [])
+
+
+@pytest.mark.parametrize("damage", DAMAGE[:4])
+def test_a_dispatcher_is_fenced_by_a_newer_one_whose_entry_is_damaged(damage: bytes) -> None:
+    storage = MemoryStorage("registry")
+    dispatcher = taken_over(storage, FakeRunner())
+    storage.put_if_absent("leaders/000000002", damage)
+    with pytest.raises(DispatcherFenced, match="unknown address"):
+        dispatcher.submit(submission().encode(), "me")
+
+
+def test_a_job_that_cannot_be_looked_at_keeps_no_other_from_coming_back(tmp_path: Path) -> None:
+    storage, runner = MemoryStorage("registry"), Cluster()
+    dispatcher = taken_over(storage, runner)
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+    del runner.jobs[OTHER]
+    runner.jobs[JOB] = {**status(JOB, "FINISHED"), "metrics": {(1, 2): "no key of JSON"}}
+    dispatcher.look()
+    assert OTHER in runner.jobs
+
+
+def test_a_job_that_is_cancelled_while_it_is_being_started_does_not_run() -> None:
+    storage = MemoryStorage("registry")
+    taken_over(storage, Cluster()).submit(submission().encode(), "me")
+    runner, cancelled = FakeRunner(), []
+    dispatcher = begun(storage, runner)  # type: ignore[arg-type]
+    absent = dispatcher.running(JOB)
+    begin = runner.start
+
+    def cancel_first(submission: Any) -> Any:
+        absent.cancel()
+        job = begin(submission)
+        job.cancel = cancelled.append
+        return job
+
+    runner.start = cancel_first  # type: ignore[method-assign]
+    dispatcher.look()
+    assert cancelled == ["the user"] and [job["state"] for job in dispatcher.statuses()] == ["CANCELED"]
+
+
+def test_ended_jobs_that_left_the_list_leave_the_registry_at_the_next_start() -> None:
+    storage, runner = MemoryStorage("registry"), Cluster()
+    dispatcher = begun(storage, runner, ended_s=1e12)  # type: ignore[arg-type]
+    for number in range(5):
+        dispatcher.submit(submission(f"{number:032x}").encode(), "me")
+        runner.jobs[f"{number:032x}"] = status(f"{number:032x}", "FINISHED")
+        dispatcher.look()
+    successor = begun(storage, runner, most_ended=2, ended_s=1e12)  # type: ignore[arg-type]
+    successor.look()
+    assert len(successor.statuses()) == 2 and len(JobRegistry(storage).accepted()) == 2
+
+
+def test_values_of_programs_become_json_whatever_they_are() -> None:
+    class Hostile:
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    endless: list[Any] = []
+    endless.append(endless)
+    values = plain({(1, 2): b"\xff", "half \ud800": Hostile(), "endless": endless, 3: {4}})
+    assert values["(1, 2)"] == "b'\\xff'" and values["half \\ud800"] == "a Hostile, whose text raises RuntimeError"
+    assert values["3"] == "{4}" and str(values["endless"]).startswith("[[[")
