@@ -13,33 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rayflink.common.options.option_sources import OPTIONS_VARIABLE, as_words
-from rayflink.common.process_begin import process_begin
+from rayflink.launch.background_server import BackgroundServer, read_server, state_folder
 
-__all__ = ["Background", "BackgroundServer", "own_server", "state_folder"]
+__all__ = ["Background", "write_private"]
 
 _POLL_S = 0.05
-
-
-@dataclass(frozen=True)
-class BackgroundServer:
-    """A server in the background, as its file says.
-
-    Args:
-        pid: of its process; 0: it is no process of this machine.
-        begin: of that process, by which another process that gets its id is not taken for it.
-        url: on which it listens.
-        token: that its clients send; "": none.
-    """
-
-    pid: int
-    begin: str
-    url: str
-    token: str = ""
-
-    @property
-    def is_alive(self) -> bool:
-        """Return whether its process runs."""
-        return not self.pid or process_begin(self.pid) == self.begin
 
 
 @dataclass(frozen=True)
@@ -70,11 +48,7 @@ class Background:
 
     def running(self) -> BackgroundServer | None:
         """Return the server; None: there is none."""
-        try:
-            server = BackgroundServer(**json.loads(self.state_path.read_text()))
-        except (OSError, ValueError, TypeError):
-            return None
-        return server if server.is_alive else None
+        return read_server(self.state_path)
 
     def start(self, arguments: Sequence[str], settings: Mapping[str, str]) -> BackgroundServer | None:
         """Start `rayflink ARGUMENTS --state-file FILE`, and return it once it listens.
@@ -117,17 +91,6 @@ class Background:
     def note(self, server: BackgroundServer) -> None:
         """Write the file that says where it is."""
         write_private(self.state_path, json.dumps(asdict(server)))
-
-
-def own_server(url: str, token: str = "") -> BackgroundServer:
-    """Return this process as a server of the background."""
-    return BackgroundServer(os.getpid(), process_begin(os.getpid()), url, token)
-
-
-def state_folder() -> Path:
-    """Return the folder of the files of servers: $XDG_STATE_HOME/rayflink."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "rayflink"
 
 
 def write_private(path: Path, text: str) -> None:

@@ -22,13 +22,14 @@ from rayflink.cluster.cluster_server import ClusterServer, local_cluster, regist
 from rayflink.cluster.ray_cluster import ray_cluster
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import RayflinkError
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
-from rayflink.serving.http_server import ServerError
+from rayflink.launch.background_server import BackgroundServer, own_server, state_folder
 from rayflink.state.storage.storage_schemes import open_storage
 from rayflink.version import __version__
 
-from .background import Background, BackgroundServer, own_server, state_folder, write_private
+from .background import Background, write_private
 from .cluster_requests import ask
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK
@@ -135,7 +136,7 @@ def _renewed(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
     for job in jobs:
         try:
             answer = ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
-        except ServerError as error:
+        except RayflinkError as error:
             print(f"rayflink: job {job['name']!r} ({job['jid']}) was not upgraded: {error}", file=sys.stderr)
             return FAILED
         print(f"{job['jid']}  {job['name']}  paused {answer['pause-ms']} ms  savepoint {answer['savepoint']}")

@@ -1,40 +1,40 @@
-"""Requests of commands to a dispatcher."""
+"""Requests of commands to a dispatcher that was started here, or whose address they were given."""
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from typing import Any
 
 from rayflink.common.options.option_sources import given_options
-from rayflink.serving.http_server import ServerError
-from rayflink.serving.rest_settings import client_tls
+from rayflink.launch.background_server import BackgroundServer
+from rayflink.launch.cluster_address import ClusterAddress
+from rayflink.launch.cluster_client import ANSWER_S, ClusterClient, ClusterRequest
 
-from .background import BackgroundServer
-
-__all__ = ["ask"]
-
-ASK_S = 30.0
-MOST_OF_ERROR = 2000
+__all__ = ["ask", "cluster_client"]
 
 
-def ask(server: BackgroundServer, method: str, path: str, timeout_s: float = ASK_S) -> dict[str, Any]:
-    """Return the answer of a dispatcher.
+def cluster_client(server: BackgroundServer, answer_s: float = ANSWER_S) -> ClusterClient:
+    """Return a client that asks a dispatcher once: a command repeats nothing, and says what went wrong.
+
+    Args:
+        server: the dispatcher.
+        answer_s: seconds for an answer.
 
     Raises:
-        ServerError: it does not answer, or refuses.
+        ConfigError: a certificate cannot be read.
     """
-    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
-    request = urllib.request.Request(f"{server.url}{path}", method=method, headers=headers)
-    trusted = client_tls(given_options()) if server.url.startswith("https:") else None
+    address = ClusterAddress.at(server.url, server.token, given_options())
+    return ClusterClient(address, attempts=1, answer_s=answer_s)
+
+
+def ask(server: BackgroundServer, method: str, path: str, answer_s: float = ANSWER_S) -> dict[str, Any]:
+    """Return the answer of a dispatcher, over a connection of its own.
+
+    Raises:
+        ClusterUnreachable: it does not answer.
+        RequestRefused: it refuses.
+    """
+    client = cluster_client(server, answer_s)
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s, context=trusted) as answer:
-            document: dict[str, Any] = json.loads(answer.read() or b"{}")
-            return document
-    except urllib.error.HTTPError as error:
-        said = error.read(MOST_OF_ERROR).decode(errors="replace")
-        raise ServerError(f"the cluster at {server.url} answered {error.code}: {said}", "see its log") from error
-    except (OSError, ValueError) as error:
-        remedy = "see whether the dispatcher runs: `rayflink cluster status`"
-        raise ServerError(f"the cluster at {server.url} does not answer: {error}", remedy) from error
+        return client.document(ClusterRequest(method, path))
+    finally:
+        client.close()

@@ -17,8 +17,9 @@ from rayflink.actors.local.local_runs import apply_log_levels
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
 from rayflink.gateway.sql_gateway import SqlGateway, server_settings
+from rayflink.launch.background_server import own_server
 
-from .background import Background, own_server, write_private
+from .background import Background, write_private
 from .given_options import configuration_of, of_command_line
 from .script import FAILED, OK
 

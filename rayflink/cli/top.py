@@ -16,11 +16,12 @@ from rayflink.cluster.jobs.job_figures import job_figures, job_row
 from rayflink.common.errors import RayflinkError
 from rayflink.common.metrics.live_table import is_terminal
 from rayflink.common.options import registry as options
+from rayflink.launch.background_server import BackgroundServer
+from rayflink.launch.cluster_client import ClusterRequest
 from rayflink.serving.http_server import ServerError
 
-from .background import BackgroundServer
 from .cluster import BACKGROUND
-from .cluster_requests import ask
+from .cluster_requests import cluster_client
 from .given_options import configuration_of
 from .jobs import NO_SHARED_CLUSTER, running_jobs
 from .script import FAILED, OK, print_error
@@ -65,19 +66,22 @@ class DispatcherFeed:
     """
 
     def __init__(self, server: BackgroundServer) -> None:
-        self._server = server
+        self._client = cluster_client(server, ANSWER_S)
 
     @property
     def title(self) -> str:
-        return self._server.url
+        return self._client.url
 
     def jobs(self) -> Document:
-        return ask(self._server, "GET", "/rayflink/live", ANSWER_S)
+        return self._ask("/rayflink/live")
 
     def job(self, job_id: str) -> tuple[Document, Sequence[Document]]:
         path = f"/rayflink/jobs/{job_id}"
-        reasons = ask(self._server, "GET", f"{path}/findings", ANSWER_S)["findings"]
-        return ask(self._server, "GET", f"{path}/live", ANSWER_S), reasons
+        reasons = self._ask(f"{path}/findings")["findings"]
+        return self._ask(f"{path}/live"), reasons
+
+    def _ask(self, path: str) -> Document:
+        return self._client.document(ClusterRequest("GET", path))
 
 
 class RayFeed:
@@ -113,7 +117,7 @@ def top(chosen: argparse.Namespace) -> int:
     screen = TopScreen(feed.title)
     try:
         screen.take_jobs(feed.jobs())
-    except ServerError as error:
+    except RayflinkError as error:
         print_error(error)
         return FAILED
     if chosen.once or not (is_terminal(sys.stdout) and sys.stdin.isatty()):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,49 +9,15 @@ from urllib.parse import urlsplit
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
-from rayflink.common.process_begin import process_begin
 
-__all__ = ["ClusterAddress", "StartedCluster", "started_cluster", "started_cluster_file"]
+from .background_server import read_server, state_folder
 
-
-@dataclass(frozen=True)
-class StartedCluster:
-    """A cluster in the background of this machine, as its file says.
-
-    Args:
-        pid: of the dispatcher's process; 0: it is an actor of a Ray cluster.
-        begin: of that process, by which another process that gets its id is not taken for it.
-        url: on which it listens.
-        token: for clients.
-    """
-
-    pid: int
-    begin: str
-    url: str
-    token: str = field(default="", repr=False)
-
-    @property
-    def is_alive(self) -> bool:
-        """Return whether its process runs; of an actor that is not known."""
-        return not self.pid or bool(self.begin) and process_begin(self.pid) == self.begin
+__all__ = ["ClusterAddress", "started_cluster_file"]
 
 
 def started_cluster_file() -> Path:
     """Return the file that `rayflink cluster start` writes; only its user may read it."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "rayflink" / "cluster.json"
-
-
-def started_cluster() -> StartedCluster | None:
-    """Return the cluster that was started on this machine; None: there is none, or its process has ended."""
-    try:
-        document = json.loads(started_cluster_file().read_text())
-        started = StartedCluster(
-            int(document["pid"]), str(document["begin"]), str(document["url"]), str(document.get("token") or "")
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return started if started.is_alive else None
+    return state_folder() / "cluster.json"
 
 
 @dataclass(frozen=True)
@@ -82,13 +46,9 @@ class ClusterAddress:
             ConfigError: no option names a cluster and none was started here, or the address is no host and no URL.
         """
         get = configuration.get
-        host, started = get(options.REST_ADDRESS), started_cluster()
-        is_encrypted, identity = get(options.SSL_ENABLED), None
-        own_certificate = get(options.REST_CERTIFICATE) or (get(options.SSL_KEYSTORE) if is_encrypted else None)
-        certificate = get(options.SSL_TRUSTSTORE) or own_certificate
-        if get(options.SSL_CLIENT_CERTIFICATES) and own_certificate is not None:
-            identity = own_certificate, get(options.REST_KEY), get(options.SSL_KEY_PASSWORD)
-        scheme = "https" if is_encrypted or certificate is not None else "http"
+        host, started = get(options.REST_ADDRESS), read_server(started_cluster_file())
+        is_encrypted = get(options.SSL_ENABLED) or _certificate(configuration) is not None
+        scheme = "https" if is_encrypted else "http"
         port = get(options.REST_PORT) if configuration.contains_key(options.REST_PORT.key) else 0
         if host is not None:
             url = _url(host, get(options.REST_PORT), scheme)
@@ -101,7 +61,28 @@ class ClusterAddress:
             raise ConfigError(options.REST_ADDRESS.key, "nothing, and no cluster was started on this machine",
                               "the address of a cluster, as execution.target is remote", remedy)  # fmt: skip
         own = started.token if started is not None and _numeric(started.url) == _numeric(url) else ""
-        return cls(url, get(options.REST_TOKEN) or own, certificate, identity)
+        return cls.at(url, get(options.REST_TOKEN) or own, configuration)
+
+    @classmethod
+    def at(cls, url: str, token: str, configuration: Configuration) -> ClusterAddress:
+        """Return an address with the certificates that the options name.
+
+        It is trusted by the signers of security.ssl.rest.truststore, else by its own certificate where that is known
+        here, else by those of the system.
+        """
+        get, own, identity = configuration.get, _own_certificate(configuration), None
+        if get(options.SSL_CLIENT_CERTIFICATES) and own is not None:
+            identity = own, get(options.REST_KEY), get(options.SSL_KEY_PASSWORD)
+        return cls(url, token, _certificate(configuration), identity)
+
+
+def _certificate(configuration: Configuration) -> str | None:
+    return configuration.get(options.SSL_TRUSTSTORE) or _own_certificate(configuration)
+
+
+def _own_certificate(configuration: Configuration) -> str | None:
+    get = configuration.get
+    return get(options.REST_CERTIFICATE) or (get(options.SSL_KEYSTORE) if get(options.SSL_ENABLED) else None)
 
 
 def _numeric(url: str) -> str:

@@ -24,7 +24,6 @@ __all__ = ["ClusterClient", "ClusterRequest", "ClusterUnreachable", "RequestRefu
 
 log = get_logger(__name__)
 ANSWER_S = 30.0
-"""Time for an answer, beyond the time that a request may wait at the dispatcher."""
 IDLE_S = 2.0
 """A connection that has not been used for so long is not used again: the dispatcher may be about to close it."""
 FIRST_DELAY_S = 0.1
@@ -93,7 +92,7 @@ class ClusterRequest:
     """A request, which means the same when it is repeated.
 
     Args:
-        method: GET or POST.
+        method: of HTTP.
         path: of the address.
         query: parameters; None: there are none.
         body: its bytes.
@@ -123,15 +122,22 @@ class ClusterClient:
         connect_s: longest time in which it connects.
         attempts: at each request, while the dispatcher does not answer.
         delay_s: the longest time between two attempts.
+        answer_s: time for an answer, beyond the time that a request may wait at the dispatcher.
 
     Raises:
         ConfigError: the certificate cannot be read.
     """
 
     def __init__(
-        self, address: ClusterAddress, connect_s: float = 15.0, attempts: int = 20, delay_s: float = 3.0
+        self,
+        address: ClusterAddress,
+        connect_s: float = 15.0,
+        attempts: int = 20,
+        delay_s: float = 3.0,
+        answer_s: float = ANSWER_S,
     ) -> None:
-        self._address, self._connect_s, self._attempts, self._delay_s = address, connect_s, attempts, delay_s
+        self._address, self._attempts, self._delay_s = address, attempts, delay_s
+        self._connect_s, self._answer_s = min(connect_s, answer_s), answer_s
         parts = urlsplit(address.url)
         self._host, self._port = parts.hostname or "", parts.port
         self._trust = _trust(address) if parts.scheme == "https" else None
@@ -230,7 +236,7 @@ class ClusterClient:
         try:
             if connection.sock is None:
                 connection.connect()  # without Nagle's delay
-            connection.sock.settimeout(request.wait_s + ANSWER_S)
+            connection.sock.settimeout(request.wait_s + self._answer_s)
             try:
                 connection.request(request.method, request.target, request.body, headers)
             except ConnectionError:

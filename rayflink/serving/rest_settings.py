@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
-
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError
 from rayflink.common.options import registry as options
@@ -12,7 +10,7 @@ from .audit_log import AuditSettings
 from .json_requests import Role
 from .server_settings import AccessSettings, ServerSettings, TlsSettings
 
-__all__ = ["client_tls", "rest_settings"]
+__all__ = ["rest_settings"]
 
 
 def rest_settings(configuration: Configuration, host: str, port: int, token: str | None) -> ServerSettings:
@@ -70,25 +68,3 @@ def tls_settings(configuration: Configuration) -> TlsSettings | None:
         return None
     least, password = get(options.SSL_PROTOCOL).value, get(options.SSL_KEY_PASSWORD)
     return TlsSettings(certificate, key, password, authorities if demanded else None, least)
-
-
-def client_tls(configuration: Configuration) -> ssl.SSLContext:
-    """Return what encrypts the connections of a client of such a server.
-
-    It trusts the signers of security.ssl.rest.truststore, else the server's own certificate where that is known here,
-    else those of the system; and shows the certificate of security.ssl.rest.keystore where servers demand certificates.
-
-    Raises:
-        ConfigError: a file cannot be used.
-    """
-    get = configuration.get
-    own = get(options.REST_CERTIFICATE) or get(options.SSL_KEYSTORE)
-    trusted = get(options.SSL_TRUSTSTORE) or own
-    try:
-        context = ssl.create_default_context(cafile=trusted)
-        if get(options.SSL_CLIENT_CERTIFICATES) and own is not None:
-            context.load_cert_chain(own, get(options.REST_KEY), get(options.SSL_KEY_PASSWORD) or "")
-    except (OSError, ssl.SSLError) as error:
-        wanted = "certificates in PEM, and a key that fits"
-        raise ConfigError(options.SSL_TRUSTSTORE.key, str(trusted), wanted, f"check the files: {error}") from error
-    return context
