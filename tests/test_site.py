@@ -101,7 +101,8 @@ def test_the_figures_of_the_index_are_those_of_the_readme():
 
 def shell_commands(page: Path) -> list[list[str]]:
     """The words of each command in the scripts of a page, without what is set for it, and without `&`."""
-    lines = [line for kind, _, content in blocks(page) if kind == "sh" for line in content.splitlines()]
+    scripts = [content.replace("\\\n", " ") for kind, _, content in blocks(page) if kind == "sh"]
+    lines = [line for content in scripts for line in content.splitlines()]
     parts = [part for line in lines for part in re.split(r"&&", line)]
     return [[word for word in shlex.split(part, comments=True) if word != "&"] for part in parts if part.strip()]
 
@@ -110,9 +111,10 @@ def shell_commands(page: Path) -> list[list[str]]:
 def test_commands_for_a_cloud_on_the_deployment_page_are_those_that_ray_accepts():
     scripts = importlib.import_module("ray.scripts.scripts")
     found = shell_commands(DEPLOY)
-    assert {words[0] for words in found} == {"pip", "ray", "make", "export"}
+    own = {"/opt/rayflink/bin/pip", "cp", "docker", "helm", "install", "kubectl", "python3", "useradd"}
+    assert {words[0] for words in found} == {"pip", "ray", "rayflink", "make", "export", *own}
     of_ray = [words[1:] for words in found if words[0] == "ray"]
-    assert {"start", "up", "dashboard", "job", "down", "get-auth-token"} == {words[0] for words in of_ray}
+    assert {"start", "up", "dashboard", "job", "exec", "down", "get-auth-token"} == {words[0] for words in of_ray}
     for words in of_ray:
         ours = words.index("--") if "--" in words else len(words)
         command, given = scripts.cli.commands[words[0]], words[1:ours]
@@ -120,6 +122,10 @@ def test_commands_for_a_cloud_on_the_deployment_page_are_those_that_ray_accepts(
             command, given = command.commands[words[1]], words[2:ours]
         command.make_context(words[0], [*given, *(["--"] + words[ours + 1 :] if words[ours:] else [])])
         assert not words[ours:] or words[ours + 1 : ours + 4] == ["rayflink", "run", "-d"]
+    for words in found:
+        assert words[0] != "rayflink" or _parser().parse_known_args(words[1:])[1] == [], words
+    paths = {word for words in found for word in words if word.startswith("deploy/")}
+    assert len(paths) > 3 and all(list(ROOT.glob(path)) for path in paths)
 
 
 def test_commands_and_options_in_the_text_on_deployment_are_those_of_rayflink():

@@ -100,6 +100,7 @@ def begun(storage: LocalStorage, runner: FakeRunner, **settings: Any) -> Dispatc
     return dispatcher
 
 
+@pytest.mark.spec("S04", "master")
 def test_a_submission_that_is_repeated_starts_one_job(storage: LocalStorage) -> None:
     runner = FakeRunner()
     dispatcher = begun(storage, runner)

@@ -74,7 +74,7 @@ def test_its_machines_have_the_fields_of_rays_own_examples(cluster: dict[str, An
 def test_every_node_has_the_wheel_and_the_token(cluster: dict[str, Any]) -> None:
     assert cluster["file_mounts"]["~/.ray/auth_token"] == "~/.ray/auth_token"
     assert cluster["file_mounts"]["~/rayflink-wheel"] == "./dist"
-    assert any("pip install" in command and "[cluster,s3]" in command for command in cluster["setup_commands"])
+    assert any("pip install" in command and "[cluster,s3,gateway]" in command for command in cluster["setup_commands"])
     for start in (cluster["head_start_ray_commands"][-1], cluster["worker_start_ray_commands"][-1]):
         assert "RAY_AUTH_MODE=token ray start" in start
 

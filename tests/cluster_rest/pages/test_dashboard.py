@@ -80,6 +80,7 @@ def keep_picture(page: Page, name: str) -> None:
     assert 0 < path.stat().st_size < MOST_PICTURE_BYTES, f"{path.name}: RAYFLINK_WRITE_PICTURES=1 writes it"
 
 
+@pytest.mark.spec("S04", "page")
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_a_page_shows_live_jobs_in_both_themes(
     view: str, cluster: ClusterServer, jobs: dict[str, str], open_page: Open

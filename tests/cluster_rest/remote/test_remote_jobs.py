@@ -41,6 +41,7 @@ def counted(env: StreamExecutionEnvironment, records: int | None) -> Any:
     return numbers.key_by(lambda number: 0).process(Counts(), Types.LONG()).uid("counts").name("counts")
 
 
+@pytest.mark.spec("S04", "submit", "S05", "dispatcher")
 def test_a_job_prints_and_its_rows_come_back(capfd: pytest.CaptureFixture[str], clusters: Clusters) -> None:
     clusters.restart()  # within the test, in which pytest has put its own streams in place
     env = clusters.environment()
