@@ -32,6 +32,7 @@ from rayflink.version import __version__
 from .background import Background, write_private
 from .cluster_requests import ask
 from .given_options import configuration_of, of_command_line
+from .render import printable
 from .script import FAILED, OK
 
 BACKGROUND = Background("cluster", "cluster")
@@ -101,7 +102,7 @@ def recover(chosen: argparse.Namespace) -> int:
             break
         time.sleep(LOOK_S)
     for job_id, name in wanted.items():
-        print(f"{job_id}  {states.get(job_id, 'MISSING')}  {name}")
+        print(f"{job_id}  {states.get(job_id, 'MISSING')}  {printable(name)}")
     failed = [job_id for job_id in wanted if states.get(job_id) in (None, "FAILED")]
     if late or failed:
         print(f"rayflink: {len(set(late) | set(failed))} of {len(wanted)} jobs have not come back", file=sys.stderr)
@@ -139,7 +140,8 @@ def _renewed(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
         except RayflinkError as error:
             print(f"rayflink: job {job['name']!r} ({job['jid']}) was not upgraded: {error}", file=sys.stderr)
             return FAILED
-        print(f"{job['jid']}  {job['name']}  paused {answer['pause-ms']} ms  savepoint {answer['savepoint']}")
+        name = printable(job["name"])
+        print(f"{job['jid']}  {name}  paused {answer['pause-ms']} ms  savepoint {answer['savepoint']}")
     return OK
 
 
@@ -156,7 +158,7 @@ def stop(chosen: argparse.Namespace) -> int:
         for job in _jobs(running):
             if job["state"] not in _OVER:
                 ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
-                print(f"{job['jid']}  cancelled  {job['name']}")
+                print(f"{job['jid']}  cancelled  {printable(job['name'])}")
     if not _stopped(running, chosen):
         return FAILED
     print("cluster stopped")

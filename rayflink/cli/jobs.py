@@ -22,7 +22,7 @@ from rayflink.launch.cluster_address import ClusterAddress
 
 from .archived import archived_jobs, whole_status
 from .given_options import configuration_of
-from .render import job_table
+from .render import job_table, printable
 from .script import FAILED, OK, TERMINATED, USAGE
 
 NO_SHARED_CLUSTER = (
@@ -98,7 +98,7 @@ def one_job(chosen: argparse.Namespace, ended: bool = False) -> dict[str, Any] |
             matches = matches[:1]  # of the runs of one job the latest is meant
     if len(matches) == 1:
         return whole_status(configuration_of(chosen), matches[0])
-    known = "".join(f"\n  {job['jid']}  {job['name']}  {job['state']}" for job in matches or jobs)
+    known = "".join(f"\n  {job['jid']}  {printable(job['name'])}  {job['state']}" for job in matches or jobs)
     if matches:
         print(f"rayflink: {wanted!r} matches {len(matches)} jobs; give more of the id:{known}", file=sys.stderr)
     else:
@@ -125,7 +125,7 @@ def end_job(chosen: argparse.Namespace, ask: Callable[[Any], object]) -> int:
         if not states or not JobStatus(states[0]).is_terminal:
             raise
         state = states[0]
-    print(f"{job_status['name']}  {job_status['jid']}  {state}")
+    print(f"{printable(job_status['name'])}  {job_status['jid']}  {state}")
     return OK
 
 

@@ -16,7 +16,7 @@ from rayflink.common.metrics.job_report import (
 )
 from rayflink.common.metrics.live_table import Progress
 from rayflink.common.metrics.metric_report import identified
-from rayflink.common.text_output.plain_table import table
+from rayflink.common.text_output.plain_table import printable, table
 
 Status = Mapping[str, Any]
 
@@ -32,14 +32,14 @@ def job_table(jobs: Iterable[Status]) -> str:
         times = moment(max(stamps, default=None)), moment(min(stamps, default=None))
         rows.append((job["jid"], job["name"], state_text(job), *times))
         if job.get("waiting"):
-            waiting.append(f"\n{job['name']} ({job['jid'][:8]}): {job['waiting']}")
+            waiting.append(f"\n{printable(job['name'])} ({job['jid'][:8]}): {job['waiting']}")
     return table(("id", "name", "state", "since (UTC)", "began (UTC)"), rows) + "".join(waiting)
 
 
 def status_head(status: Status) -> str:
     """Return name, id, state of a job, and since when it is in it; below, what it waits for where it has no slots."""
     since = moment(max(status["timestamps"].values(), default=None))
-    head = f"{status['name']}  {status['jid']}  {state_text(status)}  since {since} UTC"
+    head = f"{printable(status['name'])}  {status['jid']}  {state_text(status)}  since {since} UTC"
     notes = [status["waiting"]] if status.get("waiting") else []
     if autoscaler := status.get("autoscaler"):
         notes.append(f"autoscaler: {autoscaler['reason']}")
@@ -61,6 +61,6 @@ def metric_lines(status: Status) -> str:
 
 
 __all__ = [
-    "Progress", "job_table", "late_records", "metric_lines", "moment", "records_in", "status_head",
-    "table", "vertex_table", "watermark",
+    "Progress", "job_table", "late_records", "metric_lines", "moment", "printable", "records_in",
+    "status_head", "table", "vertex_table", "watermark",
 ]  # fmt: skip

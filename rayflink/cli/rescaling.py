@@ -11,6 +11,7 @@ from rayflink import launch
 
 from .given_options import configuration_of
 from .jobs import one_job
+from .render import printable
 from .script import FAILED, OK
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def rescale(chosen: argparse.Namespace) -> int:
     _tell_what_it_waits_for(job, future)
     pause_ms = future.result()
     changed = ", ".join(f"{operator}={parallelism}" for operator, parallelism in chosen.wanted)
-    print(f"{job_status['name']}  {job_status['jid']}  {changed}  pause {pause_ms / 1000:.2f} s")
+    print(f"{printable(job_status['name'])}  {job_status['jid']}  {changed}  pause {pause_ms / 1000:.2f} s")
     return OK
 
 

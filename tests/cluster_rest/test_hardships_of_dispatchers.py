@@ -11,7 +11,11 @@ from rayflink.actors.job.job_document import plain
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.cluster.registry.leadership import DispatcherFenced
+from rayflink.cluster.rest.job_operations import JobOperations
+from rayflink.cluster.rest.operations import Operations
+from rayflink.cluster.rest.remote_job_endpoints import RemoteJobEndpoints
 from rayflink.common.errors import JobExecutionError
+from rayflink.serving.json_requests import JsonRequest, Refusal
 from rayflink.state.storage.memory_storage import MemoryStorage
 from rayflink.state.storage.storage import Storage, StorageError
 
@@ -236,6 +240,28 @@ def test_ended_jobs_that_left_the_list_leave_the_registry_at_the_next_start() ->
     successor = begun(storage, runner, most_ended=2, ended_s=1e12)  # type: ignore[arg-type]
     successor.look()
     assert len(successor.statuses()) == 2 and len(JobRegistry(storage).accepted()) == 2
+
+
+def answer_of(dispatcher: Dispatcher, method: str, path: str) -> int:
+    """Return the status of the answer to a request about JOB."""
+    runner: Any = FakeRunner()
+    routes = [*JobOperations(dispatcher, Operations()).routes(), *RemoteJobEndpoints(dispatcher, runner).routes()]
+    (route,) = (route for route in routes if (route.method, route.pattern) == (method, path))
+    try:
+        route.answer(JsonRequest(path, {"jobid": JOB}, {}))
+    except Refusal as refusal:
+        return refusal.status
+    return 200
+
+
+@pytest.mark.parametrize("request_", [("PATCH", "/jobs/{jobid}"), ("POST", "/rayflink/jobs/{jobid}/cancel"),
+                                      ("POST", "/rayflink/jobs/{jobid}/stop")])  # fmt: skip
+def test_what_cannot_be_done_now_is_to_be_asked_again(request_: tuple[str, str]) -> None:
+    storage = MemoryStorage("registry")
+    taken_over(storage, Cluster()).submit(submission().encode(), "me")
+    dispatcher = taken_over(storage, FakeRunner())  # in which the job does not run
+    taken_over(storage, FakeRunner())
+    assert answer_of(dispatcher, *request_) == 503
 
 
 def test_values_of_programs_become_json_whatever_they_are() -> None:

@@ -16,6 +16,8 @@ from ...messages.executions import Execution
 from ...messages.states import ExecutionState
 from ..rescaled_graph import joined_vertices, most_subtasks
 
+MOST_PENDING = 1 << 63
+"""No source has more records; a gauge of a program may say anything."""
 _PARTITION = re.compile(r"\.topic\.(.+)\.partition\.(\d+)\.currentOffset$")
 
 
@@ -99,7 +101,7 @@ def figures_of(execution: Execution) -> SubtaskFigures | None:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and value >= 0 else None
+    return float(min(value, MOST_PENDING)) if isinstance(value, int | float) and value >= 0 else None
 
 
 def facts_of(graph: JobGraph) -> dict[str, VertexFacts]:

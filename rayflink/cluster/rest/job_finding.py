@@ -11,9 +11,11 @@ from typing import TypeVar
 from rayflink.common.errors import ControlPlaneTimeout, TaskLost
 from rayflink.common.job_status import JobStatus
 from rayflink.serving.json_requests import JsonRequest, Refusal
+from rayflink.state.storage.storage import StorageError
 
 from ..dispatcher.dispatcher import Dispatcher, NotReady
 from ..jobs.cluster_job import JobHasEnded, JobView, RunningJob, UnknownJob
+from ..registry.leadership import DispatcherFenced
 from ..runners.runner import StartedJob
 from .typed_requests import hex_id
 
@@ -99,11 +101,11 @@ def asked(question: Callable[[], T]) -> T:
     """Return the answer of a job.
 
     Raises:
-        Refusal: its processes do not answer, so that the client asks again.
+        Refusal: its processes or the registry do not answer, or another dispatcher leads: the client asks again.
     """
     try:
         return question()
-    except (TaskLost, ControlPlaneTimeout) as error:
+    except (TaskLost, ControlPlaneTimeout, DispatcherFenced, NotReady, StorageError) as error:
         raise Refusal(503, str(error)) from error
 
 

@@ -11,6 +11,7 @@ from rayflink.common.options.stop_mode import StopMode
 from rayflink.serving.json_requests import JsonRequest, Refusal, Role, Route
 
 from ..jobs.cluster_job import ClusterJobs, JobHasEnded, RunningJob, UnknownJob
+from .job_finding import asked
 from .operations import OperationFailed, OperationResult, Operations, TriggerResponse
 from .typed_requests import EMPTY, Empty, TypedEndpoint, ensure_no_page, hex_id, versioned
 
@@ -209,7 +210,8 @@ class JobOperations:
 
     def _cancelled(self, job_id: str) -> Empty:
         try:
-            self._jobs.running(job_id).cancel(BY)
+            job = self._jobs.running(job_id)
+            asked(lambda: job.cancel(BY))
         except UnknownJob as error:
             raise Refusal(404, "Job could not be found.", str(error)) from error
         except JobHasEnded as error:

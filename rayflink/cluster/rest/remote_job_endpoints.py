@@ -140,7 +140,10 @@ class RemoteJobEndpoints:
             if refusal.status != 410:
                 raise
             return  # it has ended, which is what was asked for
-        asked(lambda: ask(job))
+        try:
+            asked(lambda: ask(job))
+        except JobExecutionError as error:  # it is being brought back
+            raise Refusal(503, error.reason, error.remedy) from error
 
 
 def _is_position(place: object) -> bool:

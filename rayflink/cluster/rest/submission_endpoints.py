@@ -78,7 +78,7 @@ class SubmissionEndpoints:
         if not isinstance(directory, str):
             raise Refusal(400, f"found target-directory {directory!r}, wanted a string")
         try:
-            renewal = self._dispatcher.renew(job_id, directory)
+            renewal = asked(lambda: self._dispatcher.renew(job_id, directory))
         except UnknownJob as error:
             raise Refusal(404, str(error)) from error
         except (JobHasEnded, JobExecutionError) as error:

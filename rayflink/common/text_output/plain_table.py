@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-"""Characters that would move the cursor, or tell a terminal to do other things."""
+_TURNS, _HALVES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), range(0xD800, 0xE000)
+_CONTROLS |= {code: f"\\u{code:04x}" for code in (*_TURNS, *_HALVES)}
+"""Characters that would move the cursor, tell a terminal to do other things, turn the text round, or are none."""
+
+
+def printable(text: object) -> str:
+    """Return a text, such as a name that a program has chosen, in one line that does nothing to a terminal.
+
+    >>> print(printable("counts\\x1b[2J"))
+    counts\\x1b[2J
+    """
+    return str(text).translate(_CONTROLS)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -44,7 +55,7 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if _is_number(value) else str(value).translate(_CONTROLS)
+    return f"{value:,}" if _is_number(value) else printable(value)
 
 
-__all__ = ["table"]
+__all__ = ["printable", "table"]

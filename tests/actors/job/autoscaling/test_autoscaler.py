@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from rayflink.actors.job.autoscaling.excluded_periods import ExcludedPeriod
-from rayflink.actors.job.autoscaling.figures import sample_of
+from rayflink.actors.job.autoscaling.figures import figures_of, sample_of
 from rayflink.actors.job.autoscaling.metric_window import pending_of
 from rayflink.actors.job.autoscaling.settings import AutoscalerSettings
 from rayflink.actors.messages.commands import AnswerRescale, RequestRescale, RescaleRefused, Tick
@@ -127,3 +128,13 @@ def test_bounds_that_exclude_each_other_are_refused() -> None:
         AutoscalerSettings.of({**enabled, "job.autoscaler.vertex.min-parallelism": "300"})
     older = AutoscalerSettings.of({**enabled, "kubernetes.operator.job.autoscaler.target.utilization": "0.6"})
     assert older.rates.target == 0.6 and older.rates.lowest == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("pending", [10**400, math.inf, math.nan, -1, "many", None])
+def test_a_gauge_of_a_source_may_say_anything(pending: object) -> None:
+    job = busy_job().run(20)
+    for execution in job.executions:
+        for operator in execution.metrics["operators"][:1]:
+            operator["metrics"]["pendingRecords"] = pending
+        figures = figures_of(execution)
+        assert figures is not None and (figures.pending is None or 0 <= figures.pending <= 1 << 63)
