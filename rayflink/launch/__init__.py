@@ -1,10 +1,11 @@
 """The place where a job graph meets a runner, and where front ends and commands get the clients of jobs.
 
 `submission` chooses the runner; `local_job`, `ray_jobs` and `remote_job` are the clients of the three, the last of them
-through the dispatcher at a `cluster_address`; `cluster_jobs` finds the jobs of other processes; `frames` has the stores
-of DataFrames. A job graph and its configuration enter; a client of the
-job leaves. How a job runs is not decided here, but in `rayflink.actors`; what a program writes is in
-`rayflink.datastream`.
+through a `cluster_client` of the dispatcher at a `cluster_address`; `background_server` reads which one was started on
+this machine. `cluster_jobs` finds the jobs of other processes; `frames` has the stores of DataFrames.
+
+A job graph and its configuration enter; a client of the job leaves. How a job runs is not decided here, but in
+`rayflink.actors`; what a program writes is in `rayflink.datastream`.
 """
 
 from rayflink.actors.job.job_outcome import raise_if_failed

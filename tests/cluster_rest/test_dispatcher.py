@@ -111,6 +111,7 @@ def test_a_submission_that_is_repeated_starts_one_job(storage: LocalStorage) -> 
         dispatcher.submit(submission(program=b"another").encode(), "me")
 
 
+@pytest.mark.spec("S04", "memory")
 def test_the_next_dispatcher_brings_back_what_does_not_run_and_leaves_what_does(storage: LocalStorage) -> None:
     first = FakeRunner()
     dispatcher = begun(storage, first)
@@ -247,6 +248,7 @@ def test_a_submission_that_cannot_be_stored_is_not_accepted(storage: LocalStorag
     assert runner.starts == [] and dispatcher.statuses() == []
 
 
+@pytest.mark.spec("S04", "optional")
 def test_jobs_of_programs_themselves_are_shown_and_their_ends_kept(storage: LocalStorage) -> None:
     runner = FakeRunner()
     dispatcher = begun(storage, runner)

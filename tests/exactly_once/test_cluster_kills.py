@@ -12,6 +12,7 @@ from tests.exactly_once.cluster_kills import VICTIMS, run
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 
+@pytest.mark.spec("S04", "memory")
 @pytest.mark.parametrize(
     "victims", [("dispatcher", "cluster"), pytest.param(VICTIMS + VICTIMS, marks=pytest.mark.soak)],
     ids=("short", "all"),

@@ -80,7 +80,7 @@ def keep_picture(page: Page, name: str) -> None:
     assert 0 < path.stat().st_size < MOST_PICTURE_BYTES, f"{path.name}: RAYFLINK_WRITE_PICTURES=1 writes it"
 
 
-@pytest.mark.spec("S04", "page")
+@pytest.mark.spec("S04", "page", "U09", "execution")
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_a_page_shows_live_jobs_in_both_themes(
     view: str, cluster: ClusterServer, jobs: dict[str, str], open_page: Open
@@ -167,6 +167,7 @@ def test_a_process_shows_its_log_output_threads_and_profile(
     assert cluster.token not in page.content()
 
 
+@pytest.mark.spec("U09", "checkpoints")
 def test_a_checkpoint_opens_down_to_its_subtasks(
     cluster: ClusterServer, jobs: dict[str, str], open_page: Open
 ) -> None:

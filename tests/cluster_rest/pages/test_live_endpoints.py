@@ -65,6 +65,7 @@ def ask(job: Job, path: str, job_id: str = JOB, endpoints: LiveEndpoints | None 
     return route.answer(JsonRequest(path, {"job": job_id, **parameters}, {}))
 
 
+@pytest.mark.spec("U09", "execution")
 def test_live_figures_are_answered_for_all_jobs_and_for_one() -> None:
     [row] = ask(Job(), "/rayflink/live")["jobs"]
     assert (row["jid"], row["read_per_second"], row["now_ms"]) == (JOB, 5.0, NOW_MS)
@@ -84,6 +85,7 @@ def test_a_job_that_is_not_known_is_refused(job_id: str, code: int) -> None:
         ask(Job(), "/rayflink/jobs/{job}/live/vertices/{vertex}", vertex="x")
 
 
+@pytest.mark.spec("U09", "checkpoints")
 def test_a_checkpoint_that_has_ended_is_asked_for_once() -> None:
     job = Job()
     endpoints = LiveEndpoints(Jobs(job))
