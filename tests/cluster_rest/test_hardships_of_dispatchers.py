@@ -9,6 +9,9 @@ import pytest
 
 from rayflink.actors.job.job_document import plain
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from rayflink.cluster.dispatcher.job_documents import status_document
+from rayflink.cluster.jobs.cluster_job import JobHasEnded
+from rayflink.cluster.jobs.job_snapshot import JobSnapshot
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.cluster.registry.leadership import DispatcherFenced
 from rayflink.cluster.rest.job_operations import JobOperations
@@ -262,6 +265,51 @@ def test_what_cannot_be_done_now_is_to_be_asked_again(request_: tuple[str, str])
     dispatcher = taken_over(storage, FakeRunner())  # in which the job does not run
     taken_over(storage, FakeRunner())
     assert answer_of(dispatcher, *request_) == 503
+
+
+class Renewed(Cluster):
+    """A job of it gives a savepoint, and comes to an end when its processes should end, or as soon as it is back.
+
+    Args:
+        registry: in which it notes its end; None: it goes on.
+    """
+
+    def __init__(self, registry: JobRegistry | None) -> None:
+        super().__init__()
+        self.registry = registry
+
+    def find(self, job_id: str) -> Any:
+        job = super().find(job_id)
+        if job is not None:
+            job.savepoint = lambda *_: ("savepoint", "")
+        return job
+
+    def suspend(self, job_id: str) -> None:
+        del self.jobs[job_id]
+        if self.registry is not None:
+            self.registry.end(JobSnapshot(status_document(status(job_id, "FINISHED"), None)))
+
+    def start(self, submission: Any) -> Any:
+        job = super().start(submission)
+        if len(self.starts) > 1:
+            self.jobs[submission.job_id] = status(submission.job_id, "FINISHED")
+        return job
+
+
+@pytest.mark.parametrize("ends_before", [True, False])
+def test_a_job_that_ends_while_it_is_renewed_stays_ended_and_holds_nobody_up(ends_before: bool) -> None:
+    storage = MemoryStorage("registry")
+    runner = Renewed(JobRegistry(storage) if ends_before else None)
+    dispatcher = taken_over(storage, runner)
+    dispatcher.submit(submission().encode(), "me")
+    if ends_before:
+        with pytest.raises(JobHasEnded):
+            dispatcher.renew(JOB)
+    else:
+        assert dispatcher.renew(JOB, wait_s=1).savepoint == "savepoint"
+    dispatcher.look()
+    assert len(runner.starts) == 2 - ends_before
+    assert [job["state"] for job in dispatcher.statuses()] == ["FINISHED"]
 
 
 def test_values_of_programs_become_json_whatever_they_are() -> None:

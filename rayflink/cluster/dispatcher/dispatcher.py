@@ -318,6 +318,9 @@ class Dispatcher:
         try:
             self._runner.suspend(job_id)
             self._seen.pop(job_id, None)
+            if (snapshot := self._end_of(job)) is not None:  # it came to its end after the savepoint
+                self._note(snapshot)
+                raise JobHasEnded(job_id, snapshot.state)
             stored = self._registry.submission(job)
             self._start(self._numbered(RemoteSubmission.decode(stored, other_rayflink=True)))
             await_running(job_id, self._runner, wait_s)

@@ -11,6 +11,7 @@ from rayflink.state.storage.ledger import LedgerEnded
 
 from ..jobs.cluster_job import RunningJob
 from ..runners.runner import Runner
+from .job_documents import is_over
 
 __all__ = ["RENEW_S", "Renewal", "await_running", "is_end", "take_savepoint"]
 
@@ -48,13 +49,13 @@ def take_savepoint(job_id: str, job: RunningJob, directory: str, wait_s: float) 
 
 
 def await_running(job_id: str, runner: Runner, wait_s: float) -> None:
-    """Wait until a job runs.
+    """Wait until a job runs, or has run and ended.
 
     Raises:
         JobExecutionError: it does not in time.
     """
     until = time.monotonic() + wait_s
-    while (status := runner.status(job_id)) is None or status["state"] != "RUNNING":
+    while (status := runner.status(job_id)) is None or not (status["state"] == "RUNNING" or is_over(status)):
         if time.monotonic() > until:
             state = "no state" if status is None else status["state"]
             remedy = "see its exceptions; it is tried again and again"

@@ -256,7 +256,7 @@ class LocalJob:
 
     def _between(self) -> None:
         """Answer other threads, between two rounds of the job."""
-        if self._is_suspended:
+        if self._is_suspended and not self._is_cancelled:  # a job that is being cancelled comes to its end
             raise _Suspended
         self._answer_calls()
         now = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.common.functions.accumulators import ListAccumulator
 from rayflink.common.functions.function_classes import MapFunction
+from rayflink.connectors.discard import DiscardingSink
+from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.state.storage.local_storage import LocalStorage
 
-from .conftest import TOKEN, Clusters
+from .conftest import TOKEN, Clusters, eventually
 
 JOB, DEEP = "0" * 32, b"[" * 100_000
 RAYFLINK = f"/rayflink/jobs/{JOB}"
@@ -76,3 +79,30 @@ def test_the_end_of_a_job_is_noted_before_its_client_learns_of_it(clusters: Clus
     for path in ("/jobs/overview", f"/jobs/{job_id}", f"/jobs/{job_id}/accumulators", "/rayflink/statuses"):
         status, document = answered(clusters.port, "GET", path)
         assert status == 200, document
+
+
+class SlowToClose(MapFunction):
+    """Takes its time when it is closed."""
+
+    begun, may_close = threading.Event(), threading.Event()
+
+    def map(self, number: Any) -> Any:
+        self.begun.set()
+        return number
+
+    def close(self) -> None:
+        self.may_close.wait(20)
+
+
+@pytest.mark.slow  # clusters and a job
+def test_a_job_that_is_being_cancelled_when_its_cluster_ends_does_not_come_back(clusters: Clusters) -> None:
+    env = clusters.environment()
+    numbers = env.from_source(DataGeneratorSource(records_per_second=100), source_name="numbers")
+    numbers.map(SlowToClose()).sink_to(DiscardingSink())
+    job_id = str(env.execute_async("slow to close").get_job_id())
+    closing = threading.Timer(0.5, SlowToClose.may_close.set)
+    assert eventually(lambda: clusters.dispatcher.view(job_id).status()["state"] == "RUNNING")
+    clusters.dispatcher.running(job_id).cancel()
+    closing.start()
+    clusters.restart()
+    assert clusters.dispatcher.view(job_id).status()["state"] == "CANCELED"
