@@ -124,17 +124,17 @@ def main(given: list[str]) -> int:
     rounds = (first + [chance.choice(asked.victims) for _ in range(asked.rounds)])[: asked.rounds]
     watch = Watch.start()
     is_well = False
-    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="kills-") as folder:
             say = functools.partial(print, flush=True)
             is_well = run(rounds, asked.seed, Path(folder), say, asked.jobs, asked.within)
-        except RoundFailed as failed:
-            print(f"FAILED seed={asked.seed}: {failed}", flush=True)
-        finally:
-            for line in watch.leftovers(deadline_s=15):
-                print(f"left over: {line}", flush=True)
-                is_well = False
-            watch.close()
+    except RoundFailed as failed:
+        print(f"FAILED seed={asked.seed}: {failed}", flush=True)
+    finally:
+        for line in watch.leftovers(deadline_s=15):
+            print(f"left over: {line}", flush=True)
+            is_well = False
+        watch.close()
     return 0 if is_well else 1
 
 
