@@ -132,8 +132,9 @@ class ClusterServer:
         self._server.start()
         self._log.start()
         try:
-            self.dispatcher.start(self._server.url)
-            self._begin_archives()
+            self.dispatcher.take_over(self._server.url)
+            self._begin_archives()  # before the dispatcher forgets ends that have no archive
+            self.dispatcher.look_after()
         except BaseException:
             self.stop()
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from rayflink.actors.job.job_document import newest_start, note_end
 from rayflink.actors.job.submission import Submission
 from rayflink.cluster.dispatcher.absent_jobs import StartAttempts
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
+from rayflink.cluster.dispatcher.job_documents import now_ms
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
 from rayflink.cluster.registry.job_registry import DuplicateJob, JobRegistry
 from rayflink.cluster.registry.leadership import DispatcherFenced
@@ -29,8 +30,9 @@ def submission(job_id: str = JOB, program: bytes = b"program") -> RemoteSubmissi
     return RemoteSubmission(job_id, "demo", {"jid": job_id, "vertices": []}, None, Submission(program))
 
 
-def status(job_id: str, state: str) -> dict[str, Any]:
-    return {"jid": job_id, "name": "demo", "state": state, "timestamps": {state: 1}, "vertices": [], "exceptions": []}
+def status(job_id: str, state: str, at_ms: int | None = None) -> dict[str, Any]:
+    stamps = {state: now_ms() if at_ms is None else at_ms}
+    return {"jid": job_id, "name": "demo", "state": state, "timestamps": stamps, "vertices": [], "exceptions": []}
 
 
 class AtOnce(Executor):
@@ -64,8 +66,11 @@ class FakeRunner:
         self.jobs: dict[str, dict[str, Any]] = {}
         self.starts: list[RemoteSubmission] = []
         self.refuses: Exception | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Is called within each start, before the job can be found."""
 
     def start(self, submission: RemoteSubmission) -> Any:
+        self.meanwhile()
         if self.refuses is not None:
             raise self.refuses
         self.starts.append(submission)
@@ -272,3 +277,32 @@ def test_a_submission_comes_back_from_its_bytes() -> None:
 def test_a_submission_that_is_cut_off_is_refused(cut: int) -> None:
     with pytest.raises((JobExecutionError, Exception), match="cannot be read|damaged"):
         RemoteSubmission.decode(submission().encode()[:cut])
+
+
+def test_a_dispatcher_that_is_fenced_while_it_starts_a_job_notes_no_end_of_it(storage: LocalStorage) -> None:
+    old, new = FakeRunner(), FakeRunner()
+    dispatcher = begun(storage, old)
+    successors: list[Dispatcher] = []
+
+    def take_over() -> None:
+        successors.append(begun(storage, new))
+        successors[0].look()
+        raise JobExecutionError(JOB, "has a coordinator already", "ask it")
+
+    old.meanwhile = take_over
+    with pytest.raises(DispatcherFenced):
+        dispatcher.submit(submission().encode(), "me")
+    assert JobRegistry(storage).ended(JOB) is None
+    assert successors[0].view(JOB).status()["state"] == "RUNNING"
+
+
+def test_ends_that_grow_old_without_a_dispatcher_leave_the_registry(storage: LocalStorage) -> None:
+    dispatcher, registry = begun(storage, FakeRunner()), JobRegistry(storage)
+    for job_id in (JOB, OTHER):
+        dispatcher.submit(submission(job_id).encode(), "me")
+        document = {"status": status(job_id, "FINISHED", at_ms=1), "description": {}, "checkpoints": {}, "details": {}}
+        note_end(LocalStorage(registry.folder(job_id)), {**document, "accumulators": {}})
+    successor = begun(storage, FakeRunner())
+    assert len(successor.statuses()) == 2, "they can still be archived"
+    successor.look()
+    assert successor.statuses() == [] and registry.accepted() == [] and storage.list("jobs") == []

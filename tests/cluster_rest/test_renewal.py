@@ -11,6 +11,7 @@ pytest.importorskip("uvicorn")
 from rayflink.cluster.cluster_server import ClusterServer, local_cluster
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
 from rayflink.common.configuration import Configuration
+from rayflink.common.errors import ControlPlaneTimeout
 from rayflink.common.options import registry as options
 from tests.cluster.watching import eventually
 from tests.exactly_once.session_cluster import SubmittedLines
@@ -35,6 +36,8 @@ def test_a_job_goes_on_from_its_savepoint_and_every_line_is_there_once(cluster: 
     renewal = dispatcher.renew(job_id, str(tmp_path / "savepoints"))
     assert Path(renewal.savepoint, "_metadata").exists() and renewal.pause_s < 30
     assert dispatcher.client(job_id) is not before
+    with pytest.raises(ControlPlaneTimeout, match="goes on elsewhere"):  # a request that had asked it
+        before.savepoint("0" * 32, str(tmp_path / "savepoints"), None, 5.0)
     assert dispatcher.view(job_id).status()["state"] == "RUNNING"
     lines.release()
     assert eventually(lambda: dispatcher.view(job_id).status()["state"] == "FINISHED", within_s=60)

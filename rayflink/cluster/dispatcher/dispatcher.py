@@ -120,6 +120,10 @@ class Dispatcher:
             StorageError: the registry cannot be read or written.
         """
         self.take_over(url)
+        self.look_after()
+
+    def look_after(self) -> None:
+        """Look after the jobs from now on, in a thread."""
         self._thread.start()
 
     def take_over(self, url: str) -> None:
@@ -139,7 +143,7 @@ class Dispatcher:
                 self._accepted[job.job_id] = job
                 self.recovered += 1
             else:
-                self._leaving += self._ended.add(snapshot)
+                self._ended.restore(snapshot)
         self.is_ready = True
 
     def _end_of(self, job: AcceptedJob) -> JobSnapshot | None:
@@ -197,6 +201,7 @@ class Dispatcher:
         if not self._enter(job, data):
             return job_id
         try:
+            self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again
             numbered = self._numbered(submission)  # an error leaves it accepted, and it is brought back
             try:
                 self._start(numbered)
@@ -351,6 +356,7 @@ class Dispatcher:
             job = self._accepted.get(submission.job_id)
         if job is None:  # it was cancelled meanwhile
             return
+        self._ensure_leads()  # else another dispatcher starts it, and how it ends is not known here
         document = beginning_document(job, submission.description, "FAILED", described(error))
         self._note(JobSnapshot(document))
 
@@ -496,6 +502,7 @@ class Dispatcher:
 
     def _forget_some(self) -> None:
         """Delete from the registry what has left the list, a part at a time."""
+        self._leaving += self._ended.remove_old()
         for _ in range(min(len(self._leaving), FORGET_AT_A_TIME)):
             self._registry.forget(self._leaving[0])
             self._cancelled.discard(self._leaving.pop(0))

@@ -27,18 +27,30 @@ class EndedJobs:
         self._lock = threading.Lock()
         self._jobs: dict[str, JobSnapshot] = {}
 
+    def restore(self, snapshot: JobSnapshot) -> None:
+        """Add a job that ended before this list began; `remove_old` removes it where it is too old."""
+        with self._lock:
+            self._jobs[snapshot.job_id] = snapshot
+
     def add(self, snapshot: JobSnapshot) -> list[str]:
         """Add a job, and return the ids of those that go."""
         with self._lock:
             self._jobs[snapshot.job_id] = snapshot
-            limit = self._now_ms() - self._longest_s * 1000
-            in_order = sorted(self._jobs.values(), key=lambda job: job.ended_ms)
-            late = [job for job in in_order if job.ended_ms < limit and job is not snapshot]
-            rest = [job for job in in_order if job not in late]
-            gone = [job.job_id for job in (*late, *rest[: max(len(rest) - self._most, 0)])]
-            for job_id in gone:
-                del self._jobs[job_id]
-            return gone
+            return self._remove_old(snapshot)
+
+    def remove_old(self) -> list[str]:
+        """Remove jobs that are in the list for too long, or too many, and return their ids."""
+        with self._lock:
+            return self._remove_old(None)
+
+    def _remove_old(self, newest: JobSnapshot | None) -> list[str]:
+        limit = self._now_ms() - self._longest_s * 1000
+        in_order = sorted(self._jobs.values(), key=lambda job: job.ended_ms)
+        most = len(in_order) - self._most
+        old = [job for rank, job in enumerate(in_order) if rank < most or job.ended_ms < limit and job is not newest]
+        for job in old:
+            del self._jobs[job.job_id]
+        return [job.job_id for job in old]
 
     def get(self, job_id: str) -> JobSnapshot | None:
         """Return a job; None: it is not in the list."""

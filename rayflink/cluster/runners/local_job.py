@@ -177,8 +177,7 @@ class LocalJob:
         self._woken.set()
         while request.request_id not in self._answered:
             if self._ended.wait(min(0.02, max(until - time.monotonic(), 0))):
-                if self.is_suspended:
-                    return None
+                self._ensure_here()
                 return self._answered.get(request.request_id) or request.job_has_ended()
             if time.monotonic() >= until:
                 return None
