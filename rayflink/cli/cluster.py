@@ -76,6 +76,7 @@ def start(chosen: argparse.Namespace) -> int:
     where = "as an actor of the Ray cluster" if not started.pid else f"in process {started.pid}"
     print(f"cluster listens on {started.url}, {where}")
     print("submit jobs to it with: rayflink run -D execution.target=remote JOB.py")
+    print("see them in a browser with: rayflink ui")
     return OK
 
 

@@ -21,6 +21,7 @@ from rayflink.common.user_code.stalled import stalled_tasks
 from rayflink.launch.cluster_address import ClusterAddress
 
 from .archived import archived_jobs, whole_status
+from .background import Background
 from .given_options import configuration_of
 from .render import job_table, printable
 from .script import FAILED, OK, TERMINATED, USAGE
@@ -29,8 +30,10 @@ NO_SHARED_CLUSTER = (
     "only jobs of a running cluster are visible (`ray start --head`, or RAY_ADDRESS); "
     "without one a program starts a Ray of its own, which other terminals cannot see"
 )
+SESSION_CLUSTER = "the session cluster at {url}, which was started here, is asked with `-D execution.target=remote`"
 LOCAL_JOBS = "a job of `--local` is visible to its own program alone, which asks the client of the job"
 ENDED_JOBS = "`rayflink list -a` lists jobs that have ended"
+NO_LINES = "job {job!r} has written no such lines; `rayflink status {job}` shows failures, and why it is slow"
 FOLLOW_EVERY_S = 0.5
 """Seconds between two looks for new lines by `logs --follow`."""
 TELL_EVERY_S = 5.0
@@ -158,6 +161,7 @@ def show_log(chosen: argparse.Namespace) -> int:
     configuration = configuration_of(chosen)
     log = launch.job_log(job_status["jid"], configuration)
     parallelism = {vertex["name"]: vertex["parallelism"] for vertex in job_status["vertices"]}
+    is_silent = True
     with _ended_by_sigterm():
         while True:
             goes_on = chosen.follow and any(job["jid"] == job_status["jid"] for job in running_jobs(chosen))
@@ -166,8 +170,11 @@ def show_log(chosen: argparse.Namespace) -> int:
                 lines = of_level(lines, chosen.level)
             for line in _chosen(lines, chosen.vertex, chosen.subtask):
                 print(_shown(line, parallelism))
+                is_silent = False
             sys.stdout.flush()
             if not goes_on:
+                if is_silent:
+                    print(f"rayflink: {NO_LINES.format(job=job_status['name'])}", file=sys.stderr)
                 return OK
             time.sleep(FOLLOW_EVERY_S)
 
@@ -190,7 +197,8 @@ def _visible(chosen: argparse.Namespace) -> str:
     """Say of which cluster jobs are visible, and how to make one."""
     configuration = configuration_of(chosen)
     if configuration.get(options.TARGET) is not options.Target.REMOTE:
-        return NO_SHARED_CLUSTER
+        session = Background("cluster", "cluster").running()
+        return NO_SHARED_CLUSTER if session is None else SESSION_CLUSTER.format(url=session.url)
     return f"only jobs of the cluster at {ClusterAddress.of(configuration).url} are visible (execution.target: remote)"
 
 

@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import Any
 
 from rayflink.actors.job.recovery_times import describe_recovery
+from rayflink.cluster.jobs.findings import load_findings
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import VERTEX_COLUMNS, moment, short, vertex_row
 from rayflink.common.metrics.live_table import is_terminal, lag_text
@@ -77,7 +78,8 @@ def status_text(job_status: Status, now_ms: int) -> str:
     report = status_report(job_status, now_ms)
     parts = [status_head(job_status), vertex_table(job_status["vertices"], report["vertices"], now_ms)]
     held_up = [*stalled_tasks(job_status["vertices"]), *waiting_tasks(job_status["vertices"])]
-    parts += ["\n".join(held_up), report["held_back"] or ""]
+    slow = [f"{finding.title}: {finding.detail}" for finding in load_findings(job_status, now_ms)]
+    parts += ["\n".join([*held_up, *slow]), report["held_back"] or ""]
     counted = [row for row in user_metrics(job_status["vertices"]) if row[2] != 0 or row[3] or row[4]]
     parts.append(table(USER_METRIC_COLUMNS, counted) if counted else "")
     if report["recovery"]:

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import zipfile
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -18,6 +19,7 @@ from rayflink import launch
 from rayflink.actors.messages.commands import JobResult
 from rayflink.actors.messages.states import JobStatus
 from rayflink.actors.on_ray.task_log import LogLine
+from rayflink.cli.background import Background, BackgroundServer
 from rayflink.cli.main import main
 from rayflink.common.errors import JobCancelled, TaskLost
 from rayflink.datastream import StreamExecutionEnvironment
@@ -399,6 +401,22 @@ def test_list_without_jobs_says_so(monkeypatch, capsys):
     assert said.out == "no jobs\n"
     assert said.err.startswith("rayflink: `rayflink list -a` lists jobs that have ended; ")
     assert "`ray start --head`" in said.err and "starts a Ray of its own, which other terminals cannot see" in said.err
+
+
+def test_list_without_jobs_leads_to_the_session_cluster_that_was_started_here(monkeypatch, capsys):
+    monkeypatch.setattr(launch, "published_jobs", lambda configuration: [])
+    session = BackgroundServer(0, "", "http://127.0.0.1:8099", "")
+    monkeypatch.setattr(Background, "running", lambda background: session)
+    assert main(["list", "-a", "-D", "execution.target=ray"]) == 0
+    assert "http://127.0.0.1:8099, which was started here, is asked with `-D execution" in capsys.readouterr().err
+
+
+def test_a_log_without_lines_says_so_and_where_failures_are(cluster, monkeypatch, capsys):
+    monkeypatch.setattr(launch, "job_log", lambda job_id, configuration: SimpleNamespace(read=list))
+    assert main(["logs", "delays"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "job 'delays' has written no such lines; `rayflink status delays` shows failures" in said.err
 
 
 def test_sigterm_ends_the_following_of_a_log_without_a_word(cluster, monkeypatch, capsys):

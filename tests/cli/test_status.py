@@ -82,6 +82,14 @@ def test_columns_in_which_nothing_stands_are_left_out():
     assert "hits" in status_text(job(vertex("Map", subtask(0, operator("map", hits=3)))), NOW)
 
 
+def test_a_vertex_that_can_hardly_do_more_is_named_in_words():
+    lines = status_text(job(SOURCE, SINK), NOW).splitlines()
+    told = "Sink is busy: its busiest subtask works 100 % of the time; give it more than 1 subtasks, or see its flame graph"
+    assert told in lines
+    ended = status_text(job(SOURCE, SINK, state="FINISHED"), NOW)
+    assert "busiest" not in ended
+
+
 def test_a_function_that_does_not_return_is_named():
     stalled = {"operator": "split", "at": "job.py:12 in words", "ms": 62_000}
     held_up = job(vertex("Split", subtask(0, operator("split")), subtask(1, operator("split"), stalled=stalled)))

@@ -13,7 +13,7 @@ from rayflink.common.user_code.stalled import stalled_tasks
 from .cluster_job import Document
 from .job_figures import job_figures
 
-__all__ = ["Finding", "findings"]
+__all__ = ["Finding", "findings", "load_findings"]
 
 SATURATED_MS = 800
 """Milliseconds of a second: a subtask that works for as long can hardly do more."""
@@ -79,6 +79,17 @@ def findings(status: Document, description: Document, now_ms: int) -> list[Findi
         reasons += [*_of_watermarks(figures), *_of_losses(figures), *_of_checkpoints(figures), *_of_silence(figures)]
     order = (Severity.PROBLEM, Severity.WARNING, Severity.NOTE)
     return sorted(reasons, key=lambda finding: order.index(finding.severity))
+
+
+def load_findings(status: Document, now_ms: int) -> list[Finding]:
+    """Return the vertices of a running job for which others wait, or which can hardly do more.
+
+    Args:
+        status: of the job.
+        now_ms: the time, epoch milliseconds.
+    """
+    figures: Document = job_figures(status, {}, now_ms)
+    return [*_of_load(figures)] if figures["state"] == "RUNNING" else []
 
 
 def _of_state(figures: Document) -> Findings:

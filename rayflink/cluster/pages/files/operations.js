@@ -120,7 +120,7 @@ async function rescale(figures, context) {
       h("td", { class: "small" }, `at most ${most}`));
   });
   ask({
-    title: "Change the parallelism", verb: "Rescale", text: [`${figures.name} pauses for a moment, and continues from a checkpoint of it. Each vertex gets as many subtasks as its upper bound; vertices that hand records on one to one change together.`],
+    title: "Change the parallelism", verb: "Rescale", text: [`${figures.name} pauses for a moment, and goes on from a checkpoint. Each vertex gets as many subtasks as its upper bound; vertices that hand records on one to one change together.`],
     fields: [h("table", { class: "bounds" }, h("thead", {}, h("tr", {}, ["Vertex", "Now", "At least", "At most", ""].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows))],
     run: async (form) => {
       const wanted = {};
