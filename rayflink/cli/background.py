@@ -64,7 +64,11 @@ class Background:
         words = " ".join([os.environ.get(OPTIONS_VARIABLE, ""), as_words(settings)])
         with self.log_path.open("wb") as log:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
                 env={**os.environ, OPTIONS_VARIABLE: words.strip()},
             )
         _wait_for(lambda: self.running() is not None or process.poll() is not None, self.ready_s)

@@ -170,7 +170,7 @@ def without_subtasks(vertices: Iterable[Document], vertex_id: str) -> list[Docum
 def _subtask(subtask: Document, report: Document) -> Figures:
     metrics, moments = subtask["metrics"], subtask["timestamps"]
     marks = [operator["currentInputWatermark"] for operator in metrics.get("operators", ())]
-    marks += [operator["currentOutputWatermark"] for operator in metrics.get("operators", ())[:1]]
+    marks += [operator.get("currentOutputWatermark") for operator in metrics.get("operators", ())[:1]]
     ended_ms = moments.get(subtask["state"]) if subtask["state"] in ("FINISHED", "CANCELED", "FAILED") else None
     return {
         **report,
