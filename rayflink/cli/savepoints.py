@@ -14,6 +14,7 @@ from rayflink.actors.checkpoints.history import IN_PROGRESS
 from rayflink.common.job_client import JobClient
 from rayflink.common.metrics.job_report import moment
 from rayflink.common.metrics.live_table import lag_text
+from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.plain_table import table
 from rayflink.state_processor import dispose_savepoint
@@ -68,11 +69,12 @@ def checkpoints(chosen: argparse.Namespace) -> int:
     if chosen.subtasks and chosen.checkpoint is None:
         print("rayflink: the number is missing; use checkpoints JOB NUMBER --subtasks", file=sys.stderr)
         return USAGE
-    job_status = one_job(chosen)
+    configuration = configuration_of(chosen)
+    job_status = one_job(chosen, ended=configuration.get(options.TARGET) is options.Target.REMOTE)
     if job_status is None:
         return FAILED
     now_ms = int(time.time() * 1000)
-    statistics = launch.attach(job_status["jid"], configuration_of(chosen)).checkpoints(chosen.checkpoint)
+    statistics = launch.attach(job_status["jid"], configuration).checkpoints(chosen.checkpoint)
     if chosen.json:
         print(json.dumps(statistics, indent=2))
     elif chosen.checkpoint is not None:

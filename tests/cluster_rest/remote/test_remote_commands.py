@@ -88,6 +88,8 @@ def test_a_program_is_interrupted_and_commands_find_its_job(
     assert f"only jobs of the cluster at http://127.0.0.1:{clusters.port} are visible" in capsys.readouterr().err
     assert main(["status", "endless"]) == 0
     assert "FINISHED" in capsys.readouterr().out
+    assert main(["checkpoints", "endless"]) == 0
+    assert "3 completed" in (shown := capsys.readouterr().out) and f"{tmp_path}/savepoint-" in shown
     assert main(["list", "-D", "rest.token=another"]) == 1
     assert "set rest.token to a token of that cluster" in capsys.readouterr().err
 
