@@ -8,15 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rayflink.actors.job.submission import Stored
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
-from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage.storage import Storage, StorageError
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
@@ -26,7 +24,10 @@ from ..registry.leadership import DispatcherFenced, Leadership
 from ..runners.runner import Runner, StartedJob
 from .absent_jobs import AbsentJob, StartAttempts
 from .ended_jobs import EndedJobs
-from .job_documents import began_ms, beginning_document, is_over, last_document, now_ms, status_document
+from .foreign_jobs import ForeignJobs
+from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
+from .job_ends import JobEnds, snapshot_of_ended
+from .job_starts import JobStarts
 from .renewal import RENEW_S, Renewal, await_running, is_end, take_savepoint
 
 __all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
@@ -38,7 +39,6 @@ CHECK_EVERY_S = 2.0
 """Time between two looks for another dispatcher."""
 JOIN_S = 10.0
 ENTRANCES = 64
-FORGET_AT_A_TIME = 50
 STARTERS = 4
 """Jobs that are brought back at a time."""
 
@@ -86,17 +86,14 @@ class Dispatcher:
         self._lock = threading.RLock()
         self._accepted: dict[str, AcceptedJob] = {}
         """Jobs that have not ended, as far as it is known here."""
-        self._foreign: dict[str, Document] = {}
-        """Jobs that run here and were started by programs themselves, by id."""
-        self._ended = EndedJobs(settings.ended_s, settings.most_ended)
+        self._foreign = ForeignJobs(runner)
+        self._starts = JobStarts(self._registry, runner, dict(settings.storage_options))
+        listed = EndedJobs(settings.ended_s, settings.most_ended)
+        self._ends = JobEnds(self._registry, listed, settings.archive)
         self._seen: dict[str, Document] = {}
         """The newest status of each accepted job that was published."""
         self._attempts = StartAttempts()
         self._starting: set[str] = set()
-        self._cancelled: set[str] = set()
-        """Jobs that were cancelled while they did not run; one that starts at this moment is cancelled then."""
-        self._leaving: list[str] = []
-        """Ended jobs that are no longer in the list, and are about to be deleted from the registry."""
         self._entrances = tuple(threading.Lock() for _ in range(ENTRANCES))
         """A lock is held while a job with one of its ids is being accepted."""
         self._starters = settings.starters or ThreadPoolExecutor(STARTERS, "start job")
@@ -135,7 +132,7 @@ class Dispatcher:
         self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, now_ms())
         for job in self._registry.accepted():
             try:
-                snapshot = self._end_of(job)
+                snapshot = self._ends.read(job)
             except StorageError as error:  # is read again before the job is started
                 log.warning("whether a job has ended cannot be read now: %s", error, extra={"job": job.job_id})
                 snapshot = None
@@ -143,15 +140,8 @@ class Dispatcher:
                 self._accepted[job.job_id] = job
                 self.recovered += 1
             else:
-                self._ended.restore(snapshot)
+                self._ends.restore(snapshot)
         self.is_ready = True
-
-    def _end_of(self, job: AcceptedJob) -> JobSnapshot | None:
-        """Return a job as it ended; None where it has not. Raises: `StorageError`: that cannot be read."""
-        try:
-            return self._registry.ended(job.job_id)
-        except DamagedFileError as error:  # whatever it said: the job has ended, and must not begin anew
-            return JobSnapshot(beginning_document(job, None, "FAILED", f"how it has ended is lost: {error}"))
 
     @property
     def epoch(self) -> int:
@@ -202,9 +192,9 @@ class Dispatcher:
             return job_id
         try:
             self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again
-            numbered = self._numbered(submission)  # an error leaves it accepted, and it is brought back
+            numbered = self._starts.number(submission)  # an error leaves it accepted, and it is brought back
             try:
-                self._start(numbered)
+                self._starts.start(numbered)
             except (ControlPlaneTimeout, TaskLost) as error:  # it is started as soon as that is possible
                 log.warning("job %s (%s) has not started yet: %s", submission.name, job_id, error)
                 self._attempts.failed(job_id, described(error))
@@ -227,7 +217,7 @@ class Dispatcher:
             with self._lock:
                 if is_new:
                     self._starting.add(job.job_id)
-                if is_new or not (job.job_id in self._starting or self._ended.get(job.job_id) is not None):
+                if is_new or not (job.job_id in self._starting or self._ends.get(job.job_id) is not None):
                     self._accepted.setdefault(job.job_id, job)
             return is_new
 
@@ -250,12 +240,12 @@ class Dispatcher:
         for job in accepted:
             if job.job_id not in running:
                 running[job.job_id] = self._last_status(job)
-        ended = {snapshot.job_id: snapshot.status() for snapshot in self._ended.all()}
+        ended = {snapshot.job_id: snapshot.status() for snapshot in self._ends.all()}
         return sorted({**running, **ended}.values(), key=began_ms, reverse=True)
 
     def view(self, job_id: str) -> JobView:
         """Return a job to read. Raises: `UnknownJob`."""
-        snapshot = self._ended.get(job_id)
+        snapshot = self._ends.get(job_id)
         if snapshot is not None:
             return snapshot
         with self._lock:
@@ -269,7 +259,7 @@ class Dispatcher:
 
     def running(self, job_id: str) -> RunningJob:
         """Return a job to ask. Raises: `UnknownJob`, `JobHasEnded`."""
-        snapshot = self._ended.get(job_id)
+        snapshot = self._ends.get(job_id)
         if snapshot is not None:
             raise JobHasEnded(job_id, snapshot.state)
         job = self._runner.find(job_id)
@@ -323,30 +313,16 @@ class Dispatcher:
         try:
             self._runner.suspend(job_id)
             self._seen.pop(job_id, None)
-            if (snapshot := self._end_of(job)) is not None:  # it came to its end after the savepoint
+            if (snapshot := self._ends.read(job)) is not None:  # it came to its end after the savepoint
                 self._note(snapshot)
                 raise JobHasEnded(job_id, snapshot.state)
-            stored = self._registry.submission(job)
-            self._start(self._numbered(RemoteSubmission.decode(stored, other_rayflink=True)))
+            self._starts.start(self._starts.number(self._starts.stored(job)))
             await_running(job_id, self._runner, wait_s)
         finally:
             self._starting.discard(job_id)
         return Renewal(savepoint, time.monotonic() - began)
 
     # starting
-
-    def _numbered(self, submission: RemoteSubmission) -> RemoteSubmission:
-        """Note the start of a job. Raises: `StorageError`: it must not be started now."""
-        place = Stored(self._registry.folder(submission.job_id), dict(self._settings.storage_options))
-        number = self._registry.begin(submission.job_id)
-        inner = replace(submission.submission, ends_at=place, start_number=number)
-        return replace(submission, submission=inner)
-
-    def _start(self, submission: RemoteSubmission) -> StartedJob:
-        started = self._runner.start(submission)
-        if submission.job_id in self._cancelled:
-            started.cancel("the user")
-        return started
 
     def _give_up(self, submission: RemoteSubmission, error: Exception) -> None:
         """Note a job that cannot be started as one that has failed, so that its end can be read."""
@@ -404,8 +380,11 @@ class Dispatcher:
                 raise
             except Exception as error:  # one job keeps no other one from being looked after
                 log.warning("a job could not be looked after: %s", described(error), extra={"job": job_id})
-        self._look_at_foreign(statuses)
-        self._forget_some()
+        with self._lock:
+            own = set(self._accepted)
+        for snapshot in self._foreign.look(statuses, lambda key: key in own or self._ends.get(key) is not None):
+            self._ends.keep(snapshot)
+        self._ends.forget_some(self._starts.allow)
 
     def _look_at(self, job: AcceptedJob, status: Document | None) -> None:
         job_id = job.job_id
@@ -414,7 +393,7 @@ class Dispatcher:
             return
         started = self._runner.find(job_id)
         if started is not None:
-            if (snapshot := _snapshot_of_ended(started)) is not None:
+            if (snapshot := snapshot_of_ended(started)) is not None:
                 self._note(snapshot)
         elif self._attempts.is_due(job_id):
             self._starting.add(job_id)
@@ -432,15 +411,15 @@ class Dispatcher:
             self._starting.discard(job.job_id)
 
     def _start_again(self, job: AcceptedJob) -> None:
-        snapshot = self._end_of(job)
+        snapshot = self._ends.read(job)
         if snapshot is not None:
             self._note(snapshot)
             return
         self._ensure_leads()
-        submission = RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True)
+        submission = self._starts.stored(job)
         log.warning("job %s does not run, and is brought back", job.name, extra={"job": job.job_id})
         try:
-            self._start(self._numbered(submission))
+            self._starts.start(self._starts.number(submission))
         except RayflinkError as error:
             if not is_end(error):
                 raise
@@ -452,7 +431,7 @@ class Dispatcher:
     def _cancel_absent(self, job: AcceptedJob, by: str) -> None:
         """Note that a job which does not run has been cancelled; one that has begun meanwhile is asked itself."""
         self._ensure_leads()
-        self._cancelled.add(job.job_id)  # first: whoever starts it now sees this, or it is found below
+        self._starts.forbid(job.job_id)  # first: whoever starts it now sees this, or it is found below
         started = self._runner.find(job.job_id)
         if started is not None:
             started.cancel(by)
@@ -461,57 +440,14 @@ class Dispatcher:
         try:
             self._note(JobSnapshot(beginning_document(job, None, "CANCELED", text)))
         except RayflinkError:
-            self._cancelled.discard(job.job_id)
+            self._starts.allow(job.job_id)
             raise
-
-    def _look_at_foreign(self, statuses: dict[str, Document]) -> None:
-        """Remember the last status of jobs that programs have started by themselves."""
-        with self._lock:
-            own = set(self._accepted)
-        for job_id, status in statuses.items():
-            if job_id not in own and self._ended.get(job_id) is None:
-                self._foreign[job_id] = status
-        for job_id, last in list(self._foreign.items()):
-            if job_id in statuses and not is_over(statuses[job_id]):
-                continue
-            started = self._runner.find(job_id)
-            if started is None:
-                snapshot: JobSnapshot | None = JobSnapshot(last_document(self._runner.recorded(job_id) or last))
-            else:
-                snapshot = _snapshot_of_ended(started)
-            if snapshot is not None:
-                del self._foreign[job_id]
-                self._keep(snapshot)
 
     def _note(self, snapshot: JobSnapshot) -> None:
         """Note the end of a job in the registry, and keep it for readers."""
-        self._registry.end(snapshot)
+        self._ends.note(snapshot)
         with self._lock:
             self._accepted.pop(snapshot.job_id, None)
             self._seen.pop(snapshot.job_id, None)
         self._attempts.forget(snapshot.job_id)
-        self._keep(snapshot)
-
-    def _keep(self, snapshot: JobSnapshot) -> None:
-        self._leaving += self._ended.add(snapshot)
-        if self._settings.archive is not None:
-            try:
-                self._settings.archive(snapshot)
-            except RayflinkError as error:
-                log.warning("a job could not be archived: %s", error, extra={"job": snapshot.job_id})
-
-    def _forget_some(self) -> None:
-        """Delete from the registry what has left the list, a part at a time."""
-        self._leaving += self._ended.remove_old()
-        for _ in range(min(len(self._leaving), FORGET_AT_A_TIME)):
-            self._registry.forget(self._leaving[0])
-            self._cancelled.discard(self._leaving.pop(0))
-
-
-def _snapshot_of_ended(started: StartedJob) -> JobSnapshot | None:
-    """Return a job that publishes no status, if it has ended; None: it has not, or begins just now."""
-    try:
-        return JobSnapshot.of(started) if is_over(started.status()) else None
-    except (ControlPlaneTimeout, TaskLost, JobExecutionError) as error:
-        log.info("a job cannot be asked yet: %s", error)
-        return None
+        self._ends.keep(snapshot)
