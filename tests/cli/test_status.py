@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -198,7 +200,7 @@ def test_watch_shows_a_job_until_it_has_ended(published, monkeypatch, capsys):
         if len(pauses) == 2:
             published.clear()
 
-    monkeypatch.setattr(status_command.time, "sleep", pause)
+    monkeypatch.setattr(status_command, "time", SimpleNamespace(time=time.time, sleep=pause))
     assert main(["status", "counts", "--watch", "0.5", "--json"]) == 0
     shown = [json.loads(line)["state"] for line in capsys.readouterr().out.splitlines()]
     assert shown == ["RUNNING", "RUNNING", "FINISHED"] and pauses == [0.5, 0.5]
@@ -209,7 +211,7 @@ def test_ctrl_c_ends_the_watching(published, monkeypatch, capsys):
         assert seconds == 2.0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(status_command.time, "sleep", interrupt)
+    monkeypatch.setattr(status_command, "time", SimpleNamespace(time=time.time, sleep=interrupt))
     assert main(["status", "counts", "--watch"]) == 0
     assert capsys.readouterr().out.startswith(f"counts  {JOB}  RUNNING")
 

@@ -27,12 +27,12 @@ ANSWERS = re.compile(r"//[^/]+/(rayflink|jobs|taskmanagers|jobmanager)\b")
 """Addresses of what the pages show."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("dashboard"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(directory: str) -> Iterator[ClusterServer]:
     pytest.importorskip("uvicorn")
     running = local_cluster(Configuration.from_dict({"rest.port": "0", "web.refresh-interval": "500 ms"}))
@@ -41,7 +41,7 @@ def cluster(directory: str) -> Iterator[ClusterServer]:
     running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def submit(cluster: ClusterServer, directory: str) -> Callable[[Callable[[str], JobGraph]], str]:
     """Submit a job and return its id."""
 
@@ -51,14 +51,14 @@ def submit(cluster: ClusterServer, directory: str) -> Callable[[Callable[[str], 
     return run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def jobs(submit: Callable[[Callable[[str], JobGraph]], str]) -> dict[str, str]:
     """The ids of the jobs by the names of their functions."""
     programs = (dashboard_jobs.revenue, dashboard_jobs.scores, dashboard_jobs.broken)
     return {program.__name__: submit(program) for program in programs}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop would be in the way of tests that run their own
 def browser() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
