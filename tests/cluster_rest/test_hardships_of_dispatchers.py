@@ -17,6 +17,12 @@ from rayflink.cluster.registry.leadership import DispatcherFenced
 from rayflink.cluster.rest.job_operations import JobOperations
 from rayflink.cluster.rest.operations import Operations
 from rayflink.cluster.rest.remote_job_endpoints import RemoteJobEndpoints
+from rayflink.cluster.runners.local_runner import LocalRunner
+from rayflink.cluster.runners.printed_lines import PrintedLines
+from rayflink.common.errors import ControlPlaneTimeout
+from rayflink.connectors.discard import DiscardingSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.serving.json_requests import JsonRequest, Refusal
 from rayflink.state.storage.memory_storage import MemoryStorage
 from rayflink.state.storage.storage import Storage, StorageError
@@ -307,6 +313,16 @@ def test_a_job_that_ends_while_it_is_renewed_stays_ended_and_holds_nobody_up(end
     dispatcher.look()
     assert len(runner.starts) == 2 - ends_before
     assert [job["state"] for job in dispatcher.statuses()] == ["FINISHED"]
+
+
+def test_a_runner_that_has_ended_starts_no_job_beside_that_of_the_next_one(tmp_path: Path) -> None:
+    env = StreamExecutionEnvironment()
+    env.from_collection([1]).sink_to(DiscardingSink())
+    runner = LocalRunner(PrintedLines(tmp_path))
+    runner.close()
+    with pytest.raises(ControlPlaneTimeout):
+        runner.start(RemoteSubmission.of(env.get_job_graph("late"), [], None))
+    assert runner.statuses() == []
 
 
 def test_values_of_programs_become_json_whatever_they_are() -> None:

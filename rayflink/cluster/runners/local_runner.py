@@ -16,7 +16,7 @@ from pathlib import Path
 from rayflink.actors.on_ray.driver.user_program import unpack
 from rayflink.actors.on_ray.task_log import Piece, read_pieces
 from rayflink.actors.task.process_inspection import ProcessInspection
-from rayflink.common.errors import JobExecutionError
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError
 from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.python_archives import PythonArchive
 from rayflink.common.user_code.python_files import IMPORT_REMEDY, put_on_path, unpacked
@@ -50,6 +50,7 @@ class LocalRunner:
     def __init__(self, lines: PrintedLines) -> None:
         self._lines = lines
         self._lock = threading.Lock()
+        self._is_closed = False
         self._jobs: dict[str, LocalJob] = {}
         self._ended: dict[str, LocalJob] = {}
         self._processes = LocalProcesses(lines.folder, self.statuses, ProcessInspection())
@@ -61,6 +62,7 @@ class LocalRunner:
 
         Raises:
             JobExecutionError: a module of the program is not here, or it wants an interpreter of its own.
+            ControlPlaneTimeout: the cluster has ended; the next one starts the job.
         """
         if submission.executable:
             remedy = "leave python.executable out, or submit it to a cluster on Ray"
@@ -72,11 +74,13 @@ class LocalRunner:
                 graph, submission.description, submission.submission.owner_timeout_ms, self._note_end,
                 submission.submission.ends_at,
             )  # fmt: skip
+            with self._lock:
+                if self._is_closed:
+                    raise ControlPlaneTimeout("the start of a job", "a cluster that has ended", 0)
+                self._jobs[job.job_id] = job
         except BaseException:
             self._remove_files(submission.job_id)
             raise
-        with self._lock:
-            self._jobs[job.job_id] = job
         job.begin(self._lines)
         return job
 
@@ -123,7 +127,9 @@ class LocalRunner:
 
     def close(self) -> None:
         """Suspend the jobs, whose registry brings them back."""
-        jobs = list(self._jobs.values())
+        with self._lock:
+            self._is_closed = True  # one that is being started now would run beside that of the next cluster
+            jobs = list(self._jobs.values())
         for job in jobs:
             job.suspend()
         until = time.monotonic() + END_S
