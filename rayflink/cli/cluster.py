@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def start(chosen: argparse.Namespace) -> int:
     """Start the dispatcher in the background, or on the Ray cluster, and return the exit code, once it listens."""
-    started = _started(chosen)
+    started = _start(chosen)
     if started is None:
         return FAILED
     where = "as an actor of the Ray cluster" if not started.pid else f"in process {started.pid}"
@@ -92,7 +92,7 @@ def recover(chosen: argparse.Namespace) -> int:
     if not wanted:
         print(f"rayflink: the registry in {where} has no job that has not ended; nothing to recover", file=sys.stderr)
         return FAILED
-    started = _started(chosen)
+    started = _start(chosen)
     if started is None:
         return FAILED
     until = time.monotonic() + RECOVERED_S
@@ -124,17 +124,17 @@ def upgrade(chosen: argparse.Namespace) -> int:
         return FAILED
     same = [f"{options.REST_TOKEN.key}={running.token}", f"{options.REST_PORT.key}={urlsplit(running.url).port}"]
     chosen.options = [*same, *chosen.options]
-    if not _stopped(running, chosen) or (started := _started(chosen)) is None:
+    if not _stop(running, chosen) or (started := _start(chosen)) is None:
         return FAILED
     jobs = [job for job in _jobs(started) if job["state"] not in _OVER]
     if chosen.local:
         print(f"dispatcher and jobs run rayflink {__version__} at {started.url}: {len(jobs)} jobs")
         return OK
     print(f"the dispatcher runs rayflink {__version__} at {started.url}; {len(jobs)} jobs follow")
-    return _renewed(started, jobs)
+    return _renew(started, jobs)
 
 
-def _renewed(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
+def _renew(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
     for job in jobs:
         try:
             answer = ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
@@ -160,7 +160,7 @@ def stop(chosen: argparse.Namespace) -> int:
             if job["state"] not in _OVER:
                 ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
                 print(f"{job['jid']}  cancelled  {printable(job['name'])}")
-    if not _stopped(running, chosen):
+    if not _stop(running, chosen):
         return FAILED
     print("cluster stopped")
     return OK
@@ -179,13 +179,13 @@ def status(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def _stopped(running: BackgroundServer, chosen: argparse.Namespace) -> bool:
+def _stop(running: BackgroundServer, chosen: argparse.Namespace) -> bool:
     if not running.pid and not RayService(SERVICE, _namespace(chosen)).stop():
         print("rayflink: the dispatcher has ended already", file=sys.stderr)
     return BACKGROUND.stop(running)
 
 
-def _started(chosen: argparse.Namespace) -> BackgroundServer | None:
+def _start(chosen: argparse.Namespace) -> BackgroundServer | None:
     configuration = _with_registry(configuration_of(chosen), chosen.local)
     if configuration.get(options.REST_TOKEN) is None:
         configuration.set(options.REST_TOKEN, secrets.token_urlsafe(32))

@@ -94,7 +94,7 @@ class Slots(ClusterFault):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_simulated_job_grows_and_shrinks_and_counts_each_record_once(seed: int) -> None:
     options = {key.replace("-", "_").replace(".", "__"): value for key, value in REACTIVE.items()}
     faults = (Slots(10, 4), Slots(25, 2), Slots(40, 3))
