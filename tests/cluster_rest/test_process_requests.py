@@ -257,6 +257,20 @@ def test_a_flame_graph_without_the_profiler_says_what_to_install(server: Server)
     assert status == 503 and "pip install" in errors[0]
 
 
+def test_a_profiler_with_a_fault_keeps_no_later_profile_from_being_taken(server: Server) -> None:
+    server.process.error = OSError("no more processes")
+    graph(server)
+    server.send("POST", f"{PATH}/profiler", {"mode": "CPU", "duration": 3})
+    server.finish()
+    assert "no more processes" in graph(server)[1][0]
+    server.process.error = None
+    server.finish()
+    assert graph(server)[1]["data"]["value"] > 0
+    (failed,) = server.send("GET", f"{PATH}/profiler")[1]["profilingList"]
+    assert failed["status"] == "FAILED" and "no more processes" in failed["message"]
+    assert server.send("POST", f"{PATH}/profiler", {"mode": "CPU", "duration": 3})[0] == 200
+
+
 def test_names_of_frames_are_text_in_the_page() -> None:
     page = flame_page("<b>", [("main;<script>alert(1)</script>", 1)])
     assert b"<script" not in page and b"&lt;script&gt;alert(1)" in page

@@ -95,7 +95,7 @@ class DecisionHistory:
         self._count, self._age_ms = count, age_ms
         past = past or {}
         self.decisions: deque[JobDecision] = deque(
-            (JobDecision(**each) for each in past.get("decisions", ())), MOST_JOB_DECISIONS
+            (_ended_decision(JobDecision(**each)) for each in past.get("decisions", ())), MOST_JOB_DECISIONS
         )
         """Those of the job, oldest first."""
         self.pauses_ms: deque[int] = deque(past.get("pauses_ms", ()), MOST_PAUSES)
@@ -162,6 +162,13 @@ class DecisionHistory:
             "scalings": self.scalings,
             "vertices": {key: [asdict(each) for each in mine] for key, mine in self._vertices.items()},
         }
+
+
+def _ended_decision(decision: JobDecision) -> JobDecision:
+    """Return a decision of an earlier coordinator; a request that was under way was lost with it."""
+    if decision.outcome != "under way":
+        return decision
+    return replace(decision, outcome="failed", detail="its coordinator was lost before it was done")
 
 
 __all__ = ["DecisionHistory", "JobDecision", "ScaleDownWish", "VertexDecision"]

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import RayflinkError, described
 from rayflink.serving.json_requests import JsonRequest, Refusal, Role, Route
 
 from ...jobs.cluster_job import ClusterJobs, Document
@@ -65,13 +65,13 @@ class _Samples:
         ended_ms: when the last was taken.
         whole: of all threads.
         running: of threads that run.
-        failure: why there are none.
+        failure: why there are none; "": there are.
     """
 
     ended_ms: int
     whole: Stacks = ()
     running: Stacks = ()
-    failure: RayflinkError | None = None
+    failure: str = ""
 
 
 class FlameGraphs:
@@ -115,8 +115,8 @@ class FlameGraphs:
         ids = sorted({process_of(subtask["metrics"]) for subtask in running} - {""})[:MOST_PROCESSES]
         samples = [known for process_id in ids if (known := self._known(process_id)) is not None]
         for known in samples:
-            if known.failure is not None:
-                raise Refusal(503, str(known.failure))
+            if known.failure:
+                raise Refusal(503, known.failure)
         if not samples:
             return FlameGraph(NOT_YET)
         names = _threads(status, vertex, running)
@@ -131,7 +131,7 @@ class FlameGraphs:
                 if now - samples.ended_ms > FORGOTTEN_MS:
                     del self._samples[other]
             known = self._samples.get(process_id)
-            is_old = known is None or known.failure is not None or now - known.ended_ms > FRESH_MS
+            is_old = known is None or known.failure != "" or now - known.ended_ms > FRESH_MS
             if is_old and process_id not in self._under_way:
                 self._under_way.add(process_id)
                 self._start(lambda: self._take(process_id))
@@ -140,12 +140,12 @@ class FlameGraphs:
     def _take(self, process_id: str) -> None:
         whole: Stacks = ()
         running: Stacks = ()
-        failure: RayflinkError | None = None
+        failure = ""
         try:
             whole = self._processes.profile(process_id, SAMPLED_S, True)
             running = self._processes.profile(process_id, SAMPLED_S, False)
-        except RayflinkError as error:
-            failure = error
+        except Exception as error:  # samples that are never taken would keep all others from being taken
+            failure = str(error) if isinstance(error, RayflinkError) else described(error)
         with self._lock:
             self._under_way.discard(process_id)
             self._samples[process_id] = _Samples(self._now_ms(), whole, running, failure)

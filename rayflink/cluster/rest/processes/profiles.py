@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from rayflink.common.errors import RayflinkError
+from rayflink.common.errors import RayflinkError, described
 from rayflink.serving.json_requests import FileAnswer, Refusal
 
 from ..operations import in_thread
@@ -130,12 +130,16 @@ class Profiles:
 
     def _take(self, process: str, info: ProfilingInfo, sample: Sample) -> None:
         try:
-            stacks = sample(info.duration, info.mode in ("WALL", "LOCK"))
-            if info.mode == "LOCK":
-                stacks = waiting(stacks, sample(info.duration, False))
-        except RayflinkError as error:
-            self._replace(process, info, msgspec.structs.replace(info, status="FAILED", message=str(error)), b"")
-            return
+            self._replace(process, info, *self._sampled(process, info, sample))
+        except Exception as error:  # a profile that is never over would keep all others from being taken
+            message = str(error) if isinstance(error, RayflinkError) else described(error)
+            self._replace(process, info, msgspec.structs.replace(info, status="FAILED", message=message), b"")
+
+    def _sampled(self, process: str, info: ProfilingInfo, sample: Sample) -> tuple[ProfilingInfo, bytes]:
+        """Return a profile that was taken, with its page."""
+        stacks = sample(info.duration, info.mode in ("WALL", "LOCK"))
+        if info.mode == "LOCK":
+            stacks = waiting(stacks, sample(info.duration, False))
         now = self._now_ms()
         stamp = time.strftime("%Y-%m-%d_%H_%M_%S", time.localtime(now / 1000))
         name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{process}_{info.mode}_{stamp}.html")
@@ -143,7 +147,7 @@ class Profiles:
         done = msgspec.structs.replace(
             info, status="FINISHED", finished_time=now, message="Profiling Successful", output_file=name
         )
-        self._replace(process, info, done, page)
+        return done, page
 
     def _replace(self, process: str, info: ProfilingInfo, new: ProfilingInfo, page: bytes) -> None:
         with self._lock:

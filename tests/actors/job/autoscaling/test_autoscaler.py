@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rayflink.actors.job.autoscaling.decisions import DecisionHistory, JobDecision
 from rayflink.actors.job.autoscaling.excluded_periods import ExcludedPeriod
 from rayflink.actors.job.autoscaling.figures import figures_of, sample_of
 from rayflink.actors.job.autoscaling.metric_window import pending_of
@@ -138,3 +139,10 @@ def test_a_gauge_of_a_source_may_say_anything(pending: object) -> None:
             operator["metrics"]["pendingRecords"] = pending
         figures = figures_of(execution)
         assert figures is not None and (figures.pending is None or 0 <= figures.pending <= 1 << 63)
+
+
+def test_a_request_lost_with_its_coordinator_is_not_under_way() -> None:
+    history = DecisionHistory(3, 1_000)
+    history.add(JobDecision(5, {"map": "1 -> 2: busy"}, "under way"), {})
+    (decision,) = DecisionHistory(3, 1_000, history.as_json()).decisions
+    assert (decision.outcome, decision.detail) == ("failed", "its coordinator was lost before it was done")
