@@ -40,6 +40,8 @@ SERVICE = "rayflink/dispatcher"
 """The name of the dispatcher among the actors of a Ray cluster."""
 RECOVERED_S = 300.0
 """Seconds that `recover` waits until all jobs run."""
+CANCELLED_S = 120.0
+"""Seconds that `stop --cancel-jobs` waits until all jobs have ended."""
 LOOK_S = 0.5
 RENEW_S = 900.0
 _OVER = ("FINISHED", "CANCELED", "FAILED")
@@ -155,15 +157,31 @@ def stop(chosen: argparse.Namespace) -> int:
     if running is None:
         print("rayflink: no cluster was started here; `rayflink cluster start` starts one", file=sys.stderr)
         return FAILED
-    if chosen.cancel_jobs:
-        for job in _jobs(running):
-            if job["state"] not in _OVER:
-                ask(running, "PATCH", f"/jobs/{job['jid']}?mode=cancel")
-                print(f"{job['jid']}  cancelled  {printable(job['name'])}")
+    if chosen.cancel_jobs and not _cancel_all(running):
+        return FAILED
     if not _stop(running, chosen):
         return FAILED
     print("cluster stopped")
     return OK
+
+
+def _cancel_all(server: BackgroundServer) -> bool:
+    """Cancel all jobs, wait until they have ended, and return whether they have; one that has not would come back."""
+    jobs = {job["jid"]: printable(job["name"]) for job in _jobs(server) if job["state"] not in _OVER}
+    for job_id in jobs:
+        ask(server, "PATCH", f"/jobs/{job_id}?mode=cancel")
+    until = time.monotonic() + CANCELLED_S
+    while jobs:
+        states = {job["jid"]: str(job["state"]) for job in _jobs(server)}
+        for job_id in [job_id for job_id in jobs if states.get(job_id, _OVER[0]) in _OVER]:
+            print(f"{job_id}  {states.get(job_id, 'ended')}  {jobs.pop(job_id)}")
+        if jobs and time.monotonic() > until:
+            running = ", ".join(f"{name} ({job_id})" for job_id, name in jobs.items())
+            print(f"rayflink: the cluster goes on, as jobs have not ended yet: {running}; try again", file=sys.stderr)
+            return False
+        if jobs:
+            time.sleep(LOOK_S)
+    return True
 
 
 def status(chosen: argparse.Namespace) -> int:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.servers.bound_process import start_bound
+from rayflink.cli import cluster
+from rayflink.cli.background import Background, BackgroundServer
+from rayflink.cli.main import main
 
 
 @pytest.mark.slow  # a process of its own
@@ -38,6 +41,34 @@ def test_a_cluster_ends_by_a_request_with_its_token(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_cluster_stops_once_its_cancelled_jobs_have_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = iter(["RUNNING", "CANCELLING", "CANCELLING", "CANCELED"])
+    asked: list[str] = []
+
+    def ask(server: BackgroundServer, method: str, path: str) -> dict[str, list[dict[str, str]]]:
+        asked.append(method)
+        return {"jobs": [{"jid": "ab", "name": "counts", "state": next(looks)}] if method == "GET" else []}
+
+    def stop(background: Background, server: BackgroundServer) -> bool:
+        asked.append("stop")
+        return True
+
+    monkeypatch.setattr(cluster, "ask", ask)
+    monkeypatch.setattr(cluster, "LOOK_S", 0.0)
+    monkeypatch.setattr(Background, "running", lambda background: BackgroundServer(1, "", "http://cluster"))
+    monkeypatch.setattr(Background, "stop", stop)
+    assert main(["cluster", "stop", "--cancel-jobs"]) == 0
+    assert asked == ["GET", "PATCH", "GET", "GET", "GET", "stop"]
+    assert capsys.readouterr().out == "ab  CANCELED  counts\ncluster stopped\n"
+    looks = iter(["RUNNING", "CANCELLING"])
+    monkeypatch.setattr(cluster, "CANCELLED_S", -1.0)
+    assert main(["cluster", "stop", "--cancel-jobs"]) == 1
+    assert "the cluster goes on, as jobs have not ended yet: counts (ab)" in capsys.readouterr().err
+    assert asked.count("stop") == 1
 
 
 def _end(url: str, token: str) -> bytes:
