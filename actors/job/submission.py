@@ -7,8 +7,9 @@ import platform
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from typing import Any
 
 import cloudpickle
 
@@ -45,6 +46,7 @@ class Submission:
         owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
         modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
         ends_at: where its end is noted, so that no dispatcher starts it again; None: nowhere.
+        defaults: options of its cluster, for what the job's own say nothing about.
         start_number: of the dispatcher's starts of the job, which it notes there; 0: none is noted.
     """
 
@@ -57,6 +59,11 @@ class Submission:
     modules: bytes = b""
     ends_at: Stored | None = None
     start_number: int = 0
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+    def under(self, graph: JobGraph) -> JobGraph:
+        """Return the job with the options of its cluster where it has none of its own."""
+        return replace(graph, configuration={**self.defaults, **graph.configuration}) if self.defaults else graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +81,22 @@ class Stored:
     @classmethod
     def of(cls, graph: JobGraph) -> Stored | None:
         """Return the place to store a job; None where it takes no checkpoints into a directory."""
-        settings = CheckpointSettings.of(graph.configuration)
-        if not settings.directory or not takes_checkpoints(graph):
+        return cls.of_options(graph.id, graph.configuration, not takes_checkpoints(graph))
+
+    @classmethod
+    def of_options(cls, job_id: str, configuration: Mapping[str, Any], takes_none: bool = False) -> Stored | None:
+        """Return the place to store a job of which the options are known.
+
+        Args:
+            job_id: 32 hex digits.
+            configuration: option key -> value.
+            takes_none: it takes no checkpoints whatever they say, as in batch mode.
+        """
+        settings = CheckpointSettings.of(configuration)
+        if not settings.directory or settings.interval_ms is None or takes_none:
             return None
-        above = Configuration.from_dict(graph.configuration).get(options.HA_STORAGE_DIR) or settings.directory
-        return cls(f"{above.rstrip('/')}/{graph.id}", storage_options(graph.configuration))
+        above = Configuration.from_dict(dict(configuration)).get(options.HA_STORAGE_DIR) or settings.directory
+        return cls(f"{above.rstrip('/')}/{job_id}", storage_options(configuration))
 
     def open(self) -> Storage:
         """Open the storage there."""
@@ -141,7 +159,7 @@ def delete_submissions(storage: Storage) -> None:
 def encode_submission(submission: Submission) -> bytes:
     """Return a submission as bytes, with a checksum and the versions that can read it."""
     fields = {name: getattr(submission, name) for name in Submission.__slots__ if name not in _BINARY}
-    fields["cached_files"] = dict(submission.cached_files)
+    fields["cached_files"], fields["defaults"] = dict(submission.cached_files), dict(submission.defaults)
     fields["ends_at"] = None if submission.ends_at is None else asdict(submission.ends_at)
     body, about = submission.program + submission.modules, {"format": FORMAT, "versions": versions()}
     about |= {"crc32": zlib.crc32(body), "program_bytes": len(submission.program)}

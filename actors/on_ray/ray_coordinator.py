@@ -153,7 +153,7 @@ class Coordinator:
         """
         if self._is_first:
             keep_logs(sys.stderr, warn=False)
-        graph = unpack(submission.program)
+        graph = submission.under(unpack(submission.program))
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = recover_or_start(
             graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)

@@ -28,6 +28,7 @@ from .archives.archive_store import ArchiveStore
 from .archives.archive_writer import ArchiveWriter
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from .dispatcher.dispatcher_log import DispatcherLog
+from .dispatcher.job_defaults import job_defaults
 from .jobs.cluster_job import UnknownJob
 from .jobs.cluster_process import ClusterProcesses
 from .pages.static_pages import StaticPages
@@ -91,7 +92,7 @@ class ClusterServer:
             self._archives = ArchiveWriter(ArchiveStore(open_storage(archives, how), for_flink))
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
-            None if self._archives is None else self._archives.add,
+            job_defaults(configuration.to_dict()), None if self._archives is None else self._archives.add,
         )  # fmt: skip
         self._configuration, self._processes = configuration, runner.processes
         self._log_folder = tempfile.TemporaryDirectory(prefix="rayflink-dispatcher-")

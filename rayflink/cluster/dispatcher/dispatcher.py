@@ -6,9 +6,9 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from ..runners.runner import Runner, StartedJob
 from .absent_jobs import AbsentJob, StartAttempts
 from .ended_jobs import EndedJobs
 from .foreign_jobs import ForeignJobs
+from .job_defaults import with_defaults
 from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
 from .job_ends import JobEnds, snapshot_of_ended
 from .job_starts import JobStarts
@@ -58,6 +59,7 @@ class DispatcherSettings:
         ended_s: seconds for which an ended job stays in the list.
         most_ended: number of ended jobs in the list.
         storage_options: by which the coordinators of jobs reach the registry.
+        job_defaults: options that hold for jobs where they say nothing themselves.
         archive: takes each job that has ended; None: none are archived.
         starters: run the calls that bring jobs back; None: some threads.
     """
@@ -65,6 +67,7 @@ class DispatcherSettings:
     ended_s: float = 3600.0
     most_ended: int = 1000
     storage_options: tuple[tuple[str, str], ...] = ()
+    job_defaults: Mapping[str, str] = field(default_factory=dict)
     archive: Callable[[JobView], None] | None = None
     starters: Executor | None = None
 
@@ -184,11 +187,11 @@ class Dispatcher:
             DispatcherFenced: another dispatcher leads.
             StorageError: it cannot be stored, and is not accepted.
         """
-        submission = RemoteSubmission.decode(data)
+        submission = with_defaults(RemoteSubmission.decode(data), self._settings.job_defaults)
         job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
         self._ensure_leads()
         job = AcceptedJob(job_id, submission.name, now_ms(), by, digest)
-        if not self._enter(job, data):
+        if not self._enter(job, submission.encode()):
             return job_id
         try:
             self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again

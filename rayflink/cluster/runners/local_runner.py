@@ -182,7 +182,7 @@ class LocalRunner:
 
 def _graph(submission: RemoteSubmission) -> JobGraph:
     try:
-        graph: JobGraph = unpack(submission.submission.program)
+        graph: JobGraph = submission.submission.under(unpack(submission.submission.program))
     except ModuleNotFoundError as error:
         raise JobExecutionError(submission.job_id, f"cannot be loaded: {error}", IMPORT_REMEDY) from error
     return graph

@@ -9,7 +9,7 @@ import re
 
 __all__ = ["masked", "shown_value"]
 
-_MASK = "******"
+MASK = "******"
 _SECRETS = (
     "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token",
     "basic-auth", "jaas.config", "http-headers", "passphrase", "key.pem", "oauthbearer.config", "kinit.cmd",
@@ -35,10 +35,10 @@ def shown_value(key: str, value: str) -> str:
     'jdbc:postgresql://host/db?user=me&password=******&ssl=true'
     """
     if any(word in key.lower() for word in _SECRETS):
-        return _MASK
+        return MASK
     if "=" in value:
-        value = _SECRET_IN_QUERY.sub(rf"\1{_MASK}", value)
-    return _PASSWORD_IN_URL.sub(rf"\1{_MASK}@", value) if "@" in value else value
+        value = _SECRET_IN_QUERY.sub(rf"\1{MASK}", value)
+    return _PASSWORD_IN_URL.sub(rf"\1{MASK}@", value) if "@" in value else value
 
 
 def masked(line: str) -> str:
@@ -50,7 +50,7 @@ def masked(line: str) -> str:
     ('Authorization: Bearer ******', 'the token is missing; send token')
     """
     if "@" in line:
-        line = _PASSWORD_IN_URL.sub(rf"\1{_MASK}@", line)
+        line = _PASSWORD_IN_URL.sub(rf"\1{MASK}@", line)
     if "=" in line or ":" in line:
-        line = _SECRET_IN_TEXT.sub(rf"\1{_MASK}", line)
-    return _BEARER.sub(rf"\1{_MASK}", line) if "earer" in line or "EARER" in line else line
+        line = _SECRET_IN_TEXT.sub(rf"\1{MASK}", line)
+    return _BEARER.sub(rf"\1{MASK}", line) if "earer" in line or "EARER" in line else line
