@@ -95,6 +95,7 @@ class JobScheduler:
         settings = TraceSettings.of(graph.configuration)
         self.traces = JobTraces(self.life, self.attempts, self.checkpoints, self.restarts, settings)
         self.autoscaler = Autoscaler(graph.configuration, new_id, start.past.autoscaling)
+        self.autoscaler.resume(graph)
         self.reactive = ReactiveScaling(graph.configuration)
         self.report = JobReport(
             self.life, self.attempts, self.checkpoints, self.restarts, self.accumulators, self.autoscaler

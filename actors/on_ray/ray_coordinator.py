@@ -167,6 +167,7 @@ class Coordinator:
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._job.autoscaler.slot_cpus = submission.slot_cpus
+        self._stored_revision = (-1, 0)
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
@@ -431,13 +432,17 @@ class Coordinator:
             return
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
-        revision = self._job.history_revision
         commands = self._job.handle(event, self._clock.now_ms())
         self._report_traces()
         if self._is_status_due(event, commands):
             self._update_status()
         self._perform(commands)
-        if self._stored is not None and self._job.history_revision != revision:
+        self._store_history()
+
+    def _store_history(self) -> None:
+        """Store the history of the job where it has changed; the autoscaler decides at ticks."""
+        if self._stored is not None and self._job.history_revision != self._stored_revision:
+            self._stored_revision = self._job.history_revision
             self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
 
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
@@ -476,6 +481,7 @@ class Coordinator:
             self._events.put(CancelRequested("the loss of its driver"))
         if not self._slots.is_overdue(now):
             self._perform(self._job.handle(Tick(), self._clock.now_ms()))
+        self._store_history()
         self._report_traces()
         self._update_status()
 

@@ -1,11 +1,14 @@
 """Load curves in the simulator: what a job that the autoscaler rescales costs, and how far it is behind.
 
-Beside it runs the same job with parallelisms that do not change. A subtask takes 50 records a second (40 with a hot key
-or a slow sink). All times are virtual, so the figures depend on the seed alone, and not on the machine.
+Beside it runs the same job with parallelisms that do not change. One of them is the least with which subtasks are busy
+for at most the target of the autoscaler at the highest load, as a careful operator chooses; from that the autoscaler
+starts in a further run. A subtask takes 50 records a second (40 with a hot key or a slow sink).
+All times are virtual, so the figures depend on the seed alone, and not on the machine.
 """
 
 from __future__ import annotations
 
+import math
 from statistics import median
 from typing import Any
 
@@ -14,6 +17,8 @@ from rayflink.testing.scaled_jobs import ScaledRun, run_scaled
 
 FIXED = (1, 2, 4)
 SEEDS = (1, 2, 3)
+TARGET = 0.7
+"""The default of `job.autoscaler.utilization.target`."""
 
 
 def run(data_path: str = "", seconds: int = 240) -> dict[str, Any]:
@@ -37,7 +42,11 @@ def run(data_path: str = "", seconds: int = 240) -> dict[str, Any]:
         scaled = [run_scaled(curve, record_cost, seed, keys) for seed in SEEDS]
         result |= _figures(f"{name}_scaled", scaled)
         result[f"{name}_scaled_rescalings"] = median(len(each.widths) - 1 for each in scaled)
-        for width in FIXED:
+        enough = math.ceil(max(curve.rates) * record_cost.ms / 1000 / TARGET)
+        result[f"{name}_enough"] = enough
+        from_enough = [run_scaled(curve, record_cost, seed, keys, enough) for seed in SEEDS]
+        result |= _figures(f"{name}_scaled_from_enough", from_enough)
+        for width in sorted({*FIXED, enough}):
             off = {"job__autoscaler__enabled": "false"}
             fixed = [run_scaled(curve, record_cost, seed, keys, width, **off) for seed in SEEDS]
             result |= _figures(f"{name}_fixed_{width}", fixed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.fake_nodes import growing_cluster
+from tests.cluster.head import ROOT
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
@@ -78,3 +80,78 @@ def test_nodes_come_with_the_load_and_go_with_it(tmp_path: Path) -> None:
     assert max(seen["nodes"]) >= 2 and seen["nodes"][-1] < max(seen["nodes"]), seen
     outcomes = [decision["outcome"] for decision in seen["autoscaler"]["decisions"]]
     assert outcomes.count("done") >= 2 and "failed" not in outcomes
+
+
+REACTIVE = """
+import json, os, sys, time
+from collections import defaultdict
+import ray
+from ray.cluster_utils import Cluster
+from rayflink.connectors.collection import CollectSink
+from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.testing.load_curves import LoadCurve, LoadCurveSource
+
+NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+os.environ["RAY_ADDRESS"] = cluster.address
+env = StreamExecutionEnvironment({
+    "execution.target": "ray",
+    "scheduler-mode": "reactive",
+    "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "1 s",
+    "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "1 s",
+    "execution.checkpointing.interval": "1 s",
+    "execution.checkpointing.dir": f"file://{sys.argv[1]}/checkpoints",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "100",
+    "restart-strategy.fixed-delay.delay": "100 ms",
+    "pipeline.max-parallelism": "16",
+})
+env.set_parallelism(1)
+curve = LoadCurve.steps((600, 40))
+numbers = env.from_source(LoadCurveSource(curve, int(time.time() * 1000)), source_name="in")
+counts = numbers.map(lambda number: (number % 16, 1)).key_by(lambda pair: pair[0]).sum(1).name("Count")
+counts.sink_to(CollectSink("all"))
+client = env.execute_async("reactive")
+widths, since, node, is_stopped = [], time.monotonic(), None, False
+while client.get_job_status().result().name in ("CREATED", "RUNNING", "RESTARTING", "INITIALIZING"):
+    vertices = client.status()["vertices"]
+    runs = all(set(vertex["states"]) == {"RUNNING"} for vertex in vertices)
+    width = max(vertex["parallelism"] for vertex in vertices)
+    if not runs or not widths or widths[-1] != width:
+        since = time.monotonic()
+    if not widths or widths[-1] != width:
+        widths.append(width)
+        print("width", width, file=sys.stderr, flush=True)
+    if time.monotonic() - since > 3:  # long enough for checkpoints of this layout
+        if node is None:
+            node = cluster.add_node(**NODE)
+        elif widths == [1, 2] and node:
+            cluster.remove_node(node, allow_graceful=False)
+            node = False
+        elif widths == [1, 2, 1] and not is_stopped:
+            is_stopped = True
+            client.stop_with_savepoint(True, f"{sys.argv[1]}/savepoints").result()
+    time.sleep(0.3)
+counts_of = defaultdict(list)
+for key, count in client.get_job_execution_result().result().get_accumulator_result("all"):
+    counts_of[key].append(count)
+once = all(sorted(counts) == list(range(1, len(counts) + 1)) for counts in counts_of.values())
+print(json.dumps({"widths": widths, "keys": len(counts_of), "once": once,
+                  "count": sum(map(len, counts_of.values()))}))
+ray.shutdown()
+cluster.shutdown()
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(240)
+def test_a_reactive_job_grows_with_a_node_and_shrinks_when_it_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "reactive.py"
+    program.write_text(REACTIVE, encoding="utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    run = subprocess.run([sys.executable, str(program), str(tmp_path)], env={**environment, "PYTHONPATH": str(ROOT)},
+                         capture_output=True, text=True, timeout=230)  # fmt: skip
+    assert run.returncode == 0, run.stderr[-4_000:]
+    seen = json.loads(run.stdout.splitlines()[-1])
+    assert seen["widths"] == [1, 2, 1], seen
+    assert seen["once"] and seen["keys"] == 16 and seen["count"] > 400, seen

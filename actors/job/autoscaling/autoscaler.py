@@ -59,6 +59,10 @@ class Autoscaler:
         self._logged: tuple[str, int] = ("", 0)
         self._facts: tuple[JobGraph, Mapping[str, VertexFacts]] | None = None
 
+    def resume(self, graph: JobGraph) -> None:
+        """Go on after a coordinator that was lost, with the job as it starts now."""
+        self.history.resume({vertex.id: vertex.parallelism for vertex in graph.vertices})
+
     def tick(
         self,
         graph: JobGraph,

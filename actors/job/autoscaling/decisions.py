@@ -26,6 +26,7 @@ class VertexDecision:
         true_rate: records a second that it could take before.
         expected_rate: those that it should be able to take after.
         reason: for people.
+        is_revert: it took back subtasks that had not made the vertex faster.
     """
 
     decided_ms: int
@@ -34,6 +35,7 @@ class VertexDecision:
     true_rate: float
     expected_rate: float
     reason: str = ""
+    is_revert: bool = False
 
     @property
     def is_up(self) -> bool:
@@ -100,11 +102,8 @@ class DecisionHistory:
         """Those of the job, oldest first."""
         self.pauses_ms: deque[int] = deque(past.get("pauses_ms", ()), MOST_PAUSES)
         """The newest measured pauses."""
-        self.wishes: dict[str, ScaleDownWish] = {
-            key: ScaleDownWish(each["first_ms"], tuple((then, count) for then, count in each["needed"]))
-            for key, each in past.get("wishes", {}).items()
-        }
-        """Vertex id -> the smaller parallelism that it needs for a time."""
+        self.wishes: dict[str, ScaleDownWish] = {}
+        """Vertex id -> the smaller parallelism that it needs for a time, seen without a break by this coordinator."""
         self.scalings = int(past.get("scalings", 0))
         """Rescalings that were carried out."""
         self._vertices: dict[str, list[VertexDecision]] = {
@@ -120,7 +119,9 @@ class DecisionHistory:
     def add(self, job: JobDecision, vertices: Mapping[str, VertexDecision]) -> None:
         """Add a decision that is carried out; wishes for fewer subtasks are over with it."""
         for vertex_id, decision in vertices.items():
-            self._vertices[vertex_id] = [*self._vertices.get(vertex_id, ()), decision][-self._count :]
+            past = [*self._vertices.get(vertex_id, ()), decision]
+            reverts = [each for each in past[: -self._count] if each.is_revert]  # they hold until they are too old
+            self._vertices[vertex_id] = [*reverts[-1:], *past[-self._count :]]
         self.decisions.append(job)
         self.wishes.clear()
         self.revision += 1
@@ -153,12 +154,33 @@ class DecisionHistory:
                 break
         self.revision += 1
 
+    def resume(self, parallelism: Mapping[str, int]) -> None:
+        """Note what came of a decision whose coordinator was lost while it was carried out.
+
+        Args:
+            parallelism: vertex id -> subtasks with which the job goes on.
+        """
+        if not self.decisions or self.decisions[-1].outcome != "under way":
+            return
+        newest = self.decisions[-1]
+        concerned = {
+            key: mine[-1] for key, mine in self._vertices.items() if mine and mine[-1].decided_ms == newest.decided_ms
+        }
+        is_done = all(parallelism.get(key) == decision.after for key, decision in concerned.items())
+        if is_done:
+            self.scalings += 1
+        else:
+            for vertex_id in concerned:
+                self._vertices[vertex_id] = self._vertices[vertex_id][:-1]
+        outcome = "done" if is_done else "failed"
+        self.decisions[-1] = replace(newest, outcome=outcome, detail="the coordinator was lost meanwhile")
+        self.revision += 1
+
     def as_json(self) -> dict[str, Any]:
         """Return what the next coordinator has to know, as plain data."""
         return {
             "decisions": [asdict(each) for each in self.decisions],
             "pauses_ms": list(self.pauses_ms),
-            "wishes": {key: asdict(wish) for key, wish in self.wishes.items()},
             "scalings": self.scalings,
             "vertices": {key: [asdict(each) for each in mine] for key, mine in self._vertices.items()},
         }

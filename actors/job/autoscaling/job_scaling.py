@@ -169,8 +169,9 @@ def decisions_of(
         vertex, mine = evaluation.vertices[vertex_id], plan.vertices[vertex_id]
         before = vertex.facts.parallelism
         decisions[vertex_id] = VertexDecision(
-            now_ms, before, wanted, vertex.true_rate, mine.expected_rate, mine.reason
-        )
+            now_ms, before, wanted, vertex.true_rate, mine.expected_rate, mine.reason,
+            mine.is_revert and wanted < before,
+        )  # fmt: skip
         changes[vertex.facts.name] = f"{before} -> {wanted}: {mine.reason}"
     return decisions, changes
 

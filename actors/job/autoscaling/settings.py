@@ -41,6 +41,8 @@ class VertexSettings:
     scale_down_interval_ms: int = 3_600_000
     detects_ineffective: bool = True
     effectiveness: float = 0.1
+    reverts_ineffective: bool = True
+    """Subtasks that have not made a vertex faster are taken back."""
     alignment: ParallelismAlignment = ParallelismAlignment.EVENLY_SPREAD
     scalability_min: int | None = None
     """Past decisions from which scalability is estimated; None: it is not."""
@@ -146,6 +148,7 @@ def _vertex(config: Configuration) -> VertexSettings:
         scale_down_interval_ms=get(options.SCALE_DOWN_INTERVAL).to_millis(),
         detects_ineffective=get(options.EFFECTIVENESS),
         effectiveness=get(options.EFFECTIVENESS_THRESHOLD),
+        reverts_ineffective=get(options.REVERT_INEFFECTIVE),
         alignment=get(options.ALIGNMENT),
         scalability_min=get(options.SCALABILITY_MIN) if get(options.OBSERVED_SCALABILITY) else None,
         scalability_least=get(options.SCALABILITY_LEAST),

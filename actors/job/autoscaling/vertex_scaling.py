@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .alignment import aligned
 from .decisions import ScaleDownWish, VertexDecision
 from .evaluation import VertexEvaluation
 from .settings import RateSettings, VertexSettings
+
+_ADVICE = "would not help: look for a hot key, or for an outside system that is slow"
+REVERT_ENDS_AT = 0.2
+"""Share by which a vertex has to become faster before one that has lost subtasks in vain may get them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class VertexPlan:
         expected_rate: records a second that it can take then.
         wish: the smaller parallelism that it waits for; None where it needs none.
         reach: share of the rate needed that it can take at most, with any parallelism; 1 where that is all.
+        is_revert: it takes back subtasks that have not made the vertex faster.
     """
 
     wanted: int
@@ -34,6 +39,7 @@ class VertexPlan:
     expected_rate: float = math.inf
     wish: ScaleDownWish | None = None
     reach: float = 1.0
+    is_revert: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +80,19 @@ def plan_vertex(
     expected = vertex.true_rate * factor if math.isfinite(vertex.true_rate) else capacity
     wanted, limit, reach = _parallelism(vertex, factor, settings)
     why = f"needs {capacity:,.0f} records/s and can do {_rate(vertex.true_rate)} with {current}{limit}"
-    if wanted == current:
-        return VertexPlan(current, why, reach=reach)
-    if wanted > current:
+    if wanted == current and reach >= 1.0:
+        return VertexPlan(current, why)
+    if wanted >= current:
         if gain := _ineffective_gain(vertex, past, current, settings):
-            return VertexPlan(current, f"{why}; {gain}", reach=min(1.0, vertex.true_rate / capacity))
-        return VertexPlan(wanted, why, vertex.is_outside, expected, reach=reach)
+            reach = min(1.0, vertex.true_rate / capacity)
+            stays = VertexPlan(current, f"{why}; {gain}", reach=reach)
+            return _taken_back(vertex, past[-1], wish, moment, settings, stays)
+        if (revert := _revert_that_holds(vertex, past, settings)) is not None and wanted > revert.after:
+            wanted = max(current, revert.after)
+            tried = f"going from {revert.after} to {revert.before} was tried in vain, and was taken back"
+            why += f"; {tried}, so more {_ADVICE}"
+            reach = min(1.0, vertex.true_rate * wanted / current / capacity)
+        return VertexPlan(wanted, why, wanted > current and vertex.is_outside, expected, reach=reach)
     if settings.scale_down_interval_ms <= 0:
         return VertexPlan(wanted, why, vertex.is_outside, expected)
     wish = (wish or ScaleDownWish(moment.now_ms)).with_need(moment.now_ms, wanted, settings.scale_down_interval_ms)
@@ -120,8 +133,50 @@ def _ineffective_gain(
         return ""
     return (
         f"but going from {newest.before} to {newest.after} brought {gained:,.0f} of the {expected:,.0f} records/s "
-        "expected, so more would not help: look for a hot key, or for an outside system that is slow"
+        f"expected, so more {_ADVICE}"
     )
+
+
+def _taken_back(
+    vertex: VertexEvaluation,
+    scale_up: VertexDecision,
+    wish: ScaleDownWish | None,
+    moment: Moment,
+    settings: VertexSettings,
+    plan: VertexPlan,
+) -> VertexPlan:
+    """Return the plan that takes back a scale-up in vain, or waits for that; `plan` where it brought a little.
+
+    A vertex that works off a backlog must not get much slower, so what is taken back must have brought next to nothing;
+    and one that takes all that comes in must go on to do so.
+    """
+    slower = vertex.true_rate > scale_up.true_rate * (1 + settings.effectiveness)
+    if not settings.reverts_ineffective or slower or vertex.true_rate >= vertex.target_rate > scale_up.true_rate:
+        return plan
+    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(
+        moment.now_ms, scale_up.before, settings.scale_down_interval_ms
+    )
+    if waits := _waits(wish, moment.now_ms, settings):
+        return replace(plan, reason=f"{plan.reason}; {scale_up.before} would do as much, {waits}", wish=wish)
+    reason = f"{plan.reason}; it goes back to {scale_up.before}, which did as much"
+    expected = max(vertex.true_rate, scale_up.true_rate)  # more subtasks may even have been slower
+    return replace(
+        plan, wanted=scale_up.before, reason=reason, is_outside=True, expected_rate=expected, is_revert=True
+    )
+
+
+def _revert_that_holds(
+    vertex: VertexEvaluation, past: Sequence[VertexDecision], settings: VertexSettings
+) -> VertexDecision | None:
+    """Return the newest revert; None where there is none, or a subtask has become faster since, so it may grow again.
+
+    With as many subtasks as it went back to, the vertex then does clearly more than it did before.
+    """
+    revert = next((each for each in reversed(past) if each.is_revert), None)
+    if revert is None or not settings.reverts_ineffective:
+        return None
+    rate = vertex.true_rate * revert.after / max(vertex.facts.parallelism, revert.after)
+    return revert if rate <= revert.expected_rate * (1 + REVERT_ENDS_AT) else None
 
 
 def _waits(wish: ScaleDownWish, now_ms: int, settings: VertexSettings) -> str:

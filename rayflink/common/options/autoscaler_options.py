@@ -130,6 +130,9 @@ EFFECTIVENESS = _declare("scaling.effectiveness.detection.enabled", BOOLEAN, Tru
 EFFECTIVENESS_THRESHOLD = _declare("scaling.effectiveness.threshold", DOUBLE, 0.1,
                                    "Share of the expected gain below which scaling up counts as ineffective.",
                                    test=_FRACTION)
+REVERT_INEFFECTIVE = _option(AUTOSCALER, "rayflink.autoscaler.revert-ineffective", BOOLEAN, True,
+                             "Take the subtasks back, once and after `job.autoscaler.scale-down.interval`, that have "
+                             "not made a vertex faster. Flink's autoscaler leaves them while there is a backlog.")
 HEAP_USAGE = _declare("memory.heap-usage.threshold", DOUBLE, 1.0,
                       "Share of the managed memory of a slot in use, on average, above which nothing is rescaled.",
                       test=_FRACTION)

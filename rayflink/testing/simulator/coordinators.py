@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from rayflink.actors.checkpoints.files import CheckpointFiles
 from rayflink.actors.exchange.frames import TaskAddress
@@ -67,6 +70,7 @@ class SimulatedCoordinator:
         self._context = coordinators.context
         self._file_work: deque[FileWork] = deque()
         self._ticked_for: int | None = None
+        self._stored_revision = job.history_revision
         self.zombie_until_ms: int | None = None
         """The time at which one ends that continues beside its successor; None: it leads."""
 
@@ -78,6 +82,9 @@ class SimulatedCoordinator:
         """Decide about an event, and perform what was decided."""
         was_running = self.job.status is JobStatus.RUNNING
         perform(self.job.handle(event, self._context.clock.now_ms()), self)
+        if self is self._coordinators.leader and self.job.history_revision != self._stored_revision:
+            self._stored_revision = self.job.history_revision
+            self._coordinators.decisions = json.loads(json.dumps(self.job.autoscaler.history.as_json()))
         self._context.story.restarts += was_running and self.job.status is JobStatus.RESTARTING
 
     def tick(self) -> None:
@@ -204,6 +211,9 @@ class SimulatedCoordinators:
         self.context, self.tasks, self.network, self.storage = context, tasks, network, storage
         self._cluster = cluster
         self._cached_files = dict(graph.user_artifacts)
+        self._graph = graph
+        self.decisions: dict[str, Any] = {}
+        """Those of the autoscaler, as a coordinator finds them beside the checkpoints."""
         self.epoch = 0
         self.events = Lanes()
         self.answers: dict[str, Answer] = {}
@@ -299,14 +309,16 @@ class SimulatedCoordinators:
 
     def _take_over(self) -> None:
         """Let a new coordinator start from the contents of the storage; it is tried again where that fails."""
-        who, graph = f"coordinator {self.epoch}", self.latest.job.graph
+        who = f"coordinator {self.epoch}"
         try:
-            beginning = recover_or_start(graph, self.context.new_id, self.storage.disk.storage)
+            beginning = recover_or_start(self._graph, self.context.new_id, self.storage.disk.storage)
         except (StorageError, Fenced, LedgerEnded) as error:
             self.context.note("take over", who, f"cannot begin: {error}")
             return
         self.context.note("take over", who, str([each.checkpoint_id for each in beginning.start.completed]))
-        self.latest = self._alive[self.epoch] = self._coordinator(graph, beginning)
+        past = replace(beginning.start.past, autoscaling=self.decisions)
+        beginning = replace(beginning, start=replace(beginning.start, past=past))
+        self.latest = self._alive[self.epoch] = self._coordinator(beginning.laid_out(self._graph), beginning)
         self.savepoints.forget()
         self.context.story.coordinators += 1
         self.latest.start()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import pytest
 
 from rayflink.testing import KillCoordinator, KillTask
+from rayflink.testing.faults import ClusterFault
 from rayflink.testing.load_curves import LoadCurve, RecordCost
 from rayflink.testing.scaled_jobs import run_scaled
 
 pytestmark = pytest.mark.slow
 COST = RecordCost("Count", 20)
 """Fifty records a second for each subtask."""
+STEPS = 12
+"""Moments of a rescaling, spread evenly, at which its coordinator dies."""
 
 
 def test_steps_of_the_load_are_followed_up_and_down() -> None:
@@ -37,15 +43,23 @@ def test_spikes_are_worked_off_and_their_subtasks_given_back() -> None:
     assert max(run.lags) < 150 * 10 and run.lags[165] <= 60 and len(run.widths) <= 7
 
 
-def test_a_hot_key_lets_the_job_grow_once() -> None:
-    run = run_scaled(LoadCurve.steps((100, 50)), RecordCost("Count", 25), keys=1)
-    assert len(run.widths) <= 2 and run.turns == 0
+def test_a_hot_key_lets_the_job_grow_once_and_go_back() -> None:
+    run = run_scaled(LoadCurve.steps((150, 50)), RecordCost("Count", 25), keys=1)
+    assert [width for _, width in run.widths][::2] == [1, 1] and len(run.widths) == 3
     assert any("would not help: look for a hot key" in reason for reason in run.reasons)
+    assert any("was tried in vain, and was taken back" in reason for reason in run.reasons)
 
 
-def test_a_slow_sink_lets_the_job_grow_once() -> None:
-    run = run_scaled(LoadCurve.steps((100, 50)), RecordCost("Count", 25, is_shared=True))
-    assert len(run.widths) <= 2 and run.turns == 0
+@pytest.mark.parametrize("start", [1, 2])
+def test_a_slow_sink_lets_the_job_grow_once_and_go_back(start: int) -> None:
+    run = run_scaled(LoadCurve.steps((150, 50)), RecordCost("Count", 25, is_shared=True), parallelism=start)
+    assert [width for _, width in run.widths][::2] == [start, start] and len(run.widths) == 3
+
+
+def test_subtasks_in_vain_stay_where_the_option_says_so() -> None:
+    run = run_scaled(LoadCurve.steps((100, 50)), RecordCost("Count", 25), keys=1,
+                     rayflink__autoscaler__revert_ineffective="false")  # fmt: skip
+    assert len(run.widths) == 2 and run.turns == 0
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -63,3 +77,54 @@ def test_with_scaling_switched_off_it_only_says_what_it_would_do() -> None:
     decisions = run.cluster.job.report.describe()["autoscaler"]["decisions"]
     assert decisions[0]["outcome"] == "advice"
     assert "1 -> 4: needs" in decisions[0]["changes"]["Count -> Sink: Collect"]
+
+
+@dataclass
+class KillWhileRescaling(ClusterFault):
+    """Kills the coordinator some moves after the autoscaler's first decision; without a number it only counts them.
+
+    Args:
+        moves: that the first rescaling took, in order.
+        killed_ms: when the coordinator died.
+    """
+
+    after: int | None = None
+    moves: list[int] = field(default_factory=list)
+    killed_ms: int = 0
+
+    def inject(self, cluster: Any, move: int) -> bool:
+        decisions = cluster.job.autoscaler.history.decisions
+        if not decisions:
+            return False
+        if decisions[0].outcome != "under way":
+            return True
+        self.moves.append(move)
+        if self.after is None or len(self.moves) <= self.after or not cluster.kill_coordinator():
+            return False
+        self.killed_ms = cluster.clock.now_ms()
+        return True
+
+
+def _grows(fault: KillWhileRescaling) -> Any:
+    options = {"execution__checkpointing__interval": "2 s", "job__autoscaler__metrics__window": "4 s"}
+    return run_scaled(LoadCurve.steps((4, 20), (26, 100)), COST, 3, faults=(fault,), **options)
+
+
+@pytest.mark.soak
+def test_nothing_is_lost_when_the_coordinator_dies_at_any_step_of_a_rescaling() -> None:
+    counted = KillWhileRescaling()
+    _grows(counted)
+    steps = len(counted.moves)
+    outcomes = set()
+    for after in range(0, steps, max(1, steps // STEPS)):
+        fault = KillWhileRescaling(after)
+        run = _grows(fault)
+        assert fault.killed_ms and run.cluster.story.coordinators == 1, after
+        decisions = run.cluster.job.autoscaler.history.decisions
+        first, *later = decisions
+        assert first.decided_ms <= fault.killed_ms and first.detail == "the coordinator was lost meanwhile", after
+        outcomes.add(first.outcome)
+        assert {each.outcome for each in later} <= {"done"}, after
+        assert all(each.decided_ms >= fault.killed_ms + 6_000 for each in later), "it decides before it is stable again"
+        assert run.width_at(10_000) >= 2, after
+    assert outcomes == {"failed"}

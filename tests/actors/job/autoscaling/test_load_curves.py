@@ -69,7 +69,7 @@ def test_a_short_spike_is_worked_off_and_its_subtasks_are_given_back() -> None:
 @given(hot=st.floats(0.6, 1.0), load=st.integers(40, 300))
 def test_a_hot_key_does_not_let_a_job_grow_again_and_again(hot: float, load: int) -> None:
     job = FluidJob(three_steps(), lambda second: load, SPEEDS, hot=hot).run(3_000)
-    assert len(job.rescales) <= 5 and job.turns == 0
+    assert len(job.rescales) <= 5 and job.turns <= 1
     at_limit = 30 / hot < load
     if at_limit:
         keyed = next(each for each in job.autoscaler.describe()["vertices"] if each["name"].startswith(KEYED))
@@ -79,7 +79,7 @@ def test_a_hot_key_does_not_let_a_job_grow_again_and_again(hot: float, load: int
 @pytest.mark.slow
 def test_a_slow_sink_stops_the_growth_and_the_reason_is_given() -> None:
     job = FluidJob(three_steps(2), lambda second: 200, SPEEDS, limit=60).run(3_000)
-    assert len(job.rescales) <= 3 and job.turns == 0
+    assert len(job.rescales) <= 3 and job.turns <= 1 and job.parallelism[KEYED] == 2  # as before it grew in vain
     keyed = next(each for each in job.autoscaler.describe()["vertices"] if each["name"].startswith(KEYED))
     assert "an outside system that is slow" in keyed["reason"]
 
