@@ -100,6 +100,7 @@ class DecisionHistory:
             (_ended_decision(JobDecision(**each)) for each in past.get("decisions", ())), MOST_JOB_DECISIONS
         )
         """Those of the job, oldest first."""
+        self._was_under_way = [each["outcome"] for each in past.get("decisions", ())][-1:] == ["under way"]
         self.pauses_ms: deque[int] = deque(past.get("pauses_ms", ()), MOST_PAUSES)
         """The newest measured pauses."""
         self.wishes: dict[str, ScaleDownWish] = {}
@@ -160,20 +161,19 @@ class DecisionHistory:
         Args:
             parallelism: vertex id -> subtasks with which the job goes on.
         """
-        if not self.decisions or self.decisions[-1].outcome != "under way":
+        if not self._was_under_way:
             return
         newest = self.decisions[-1]
         concerned = {
             key: mine[-1] for key, mine in self._vertices.items() if mine and mine[-1].decided_ms == newest.decided_ms
         }
-        is_done = all(parallelism.get(key) == decision.after for key, decision in concerned.items())
-        if is_done:
+        if concerned and all(parallelism.get(key) == decision.after for key, decision in concerned.items()):
             self.scalings += 1
+            self.decisions[-1] = replace(newest, outcome="done", detail="its coordinator was lost before it said so")
         else:
             for vertex_id in concerned:
                 self._vertices[vertex_id] = self._vertices[vertex_id][:-1]
-        outcome = "done" if is_done else "failed"
-        self.decisions[-1] = replace(newest, outcome=outcome, detail="the coordinator was lost meanwhile")
+        self._was_under_way = False
         self.revision += 1
 
     def as_json(self) -> dict[str, Any]:
