@@ -23,7 +23,7 @@ def submission(mode: str = "STREAMING", **configuration: str) -> RemoteSubmissio
     return RemoteSubmission(JOB, "demo", described, None, Submission(b"program"))
 
 
-def test_a_job_gets_what_it_lacks_and_a_place_for_its_checkpoints_and_shows_no_secret() -> None:
+def test_a_job_gets_what_it_lacks_a_place_for_its_checkpoints_and_shows_no_secret() -> None:
     got = with_defaults(submission(), DEFAULTS)
     assert got.submission.defaults == DEFAULTS
     assert got.stored is not None and (got.stored.url, got.stored.options) == (f"/all/{JOB}", {"s3.secret-key": "abc"})
