@@ -167,7 +167,7 @@ class Coordinator:
         self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._job.autoscaler.slot_cpus = submission.slot_cpus
-        self._stored_revision = (-1, 0)
+        self._stored_revision = (self._job.restarts.count, 0)
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
