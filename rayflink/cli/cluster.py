@@ -61,11 +61,11 @@ def run(chosen: argparse.Namespace) -> int:
         write_private(Path(chosen.state_file), json.dumps(asdict(own_server(cluster.url, cluster.token))))
     print(f"cluster listens on {cluster.url}", flush=True)
     while not stopped.wait(LOOK_S) and not cluster.shut_down.is_set():
-        if cluster.dispatcher.fenced is not None:
-            print(f"rayflink: {cluster.dispatcher.fenced}", file=sys.stderr)
-            cluster.stop()
-            return FAILED
+        pass
     cluster.stop()
+    if cluster.dispatcher.fenced is not None:
+        print(f"rayflink: {cluster.dispatcher.fenced}", file=sys.stderr)
+        return FAILED
     print("cluster stopped", flush=True)
     return OK
 

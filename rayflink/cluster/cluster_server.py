@@ -90,16 +90,20 @@ class ClusterServer:
         self._archives = None
         if archives is not None:
             self._archives = ArchiveWriter(ArchiveStore(open_storage(archives, how), for_flink))
+        self.shut_down = threading.Event()
+        """Set when a client has asked for the end of the cluster, or another dispatcher has taken over.
+
+        Whoever has started the cluster stops it then.
+        """
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
             job_defaults(configuration.to_dict()), None if self._archives is None else self._archives.add,
+            self.shut_down.set,
         )  # fmt: skip
         self._configuration, self._processes = configuration, runner.processes
         self._log_folder = tempfile.TemporaryDirectory(prefix="rayflink-dispatcher-")
         self._log = DispatcherLog(Path(self._log_folder.name))
         self._storage_options, self._refresh_ms = how, get(options.WEB_REFRESH_INTERVAL).to_millis()
-        self.shut_down = threading.Event()
-        """Set when a client has asked for the end of the cluster, which whoever has started it stops then."""
         self._runner = runner
         self._registry = CountedStorage(open_storage(registry, how))
         self.dispatcher = Dispatcher(self._registry, runner, settings)

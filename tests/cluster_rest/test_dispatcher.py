@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -238,6 +239,16 @@ def test_a_fenced_dispatcher_accepts_nothing_and_starts_nothing(storage: LocalSt
     del runner.jobs[JOB]
     dispatcher.look()
     assert len(runner.starts) == 1
+
+
+@pytest.mark.slow
+def test_a_dispatcher_ends_when_another_one_has_taken_over(storage: LocalStorage) -> None:
+    ended = threading.Event()
+    dispatcher = Dispatcher(storage, FakeRunner(), DispatcherSettings(at_fence=ended.set))  # type: ignore[arg-type]
+    dispatcher.start("http://here")
+    begun(storage, FakeRunner())
+    assert ended.wait(20) and dispatcher.fenced is not None
+    dispatcher.close()
 
 
 def test_a_submission_that_cannot_be_stored_is_not_accepted(storage: LocalStorage) -> None:

@@ -61,6 +61,7 @@ class DispatcherSettings:
         storage_options: by which the coordinators of jobs reach the registry.
         job_defaults: options that hold for jobs where they say nothing themselves.
         archive: takes each job that has ended; None: none are archived.
+        at_fence: called when another dispatcher has taken over; None: this one stays, and refuses what it is asked.
         starters: run the calls that bring jobs back; None: some threads.
     """
 
@@ -69,6 +70,7 @@ class DispatcherSettings:
     storage_options: tuple[tuple[str, str], ...] = ()
     job_defaults: Mapping[str, str] = field(default_factory=dict)
     archive: Callable[[JobView], None] | None = None
+    at_fence: Callable[[], None] | None = None
     starters: Executor | None = None
 
 
@@ -359,6 +361,8 @@ class Dispatcher:
             except DispatcherFenced as error:
                 log.warning("%s", error)
                 self.fenced = error
+                if self._settings.at_fence is not None:
+                    self._settings.at_fence()
                 return
             except RayflinkError as error:  # a storage or a cluster that does not answer now
                 log.warning("the jobs could not be looked after: %s", error)
