@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import ray
 
+from rayflink.common.text_output.plain_table import printable
+
 from .ray_handles import RayActorClass
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class CoordinatorActor:
 
     def __repr__(self) -> str:
         """Return the name that Ray shows for this actor on its dashboard and in its logs."""
-        return f"coordinator of {self._title}"
+        return f"coordinator of {printable(self._title)}"
 
     def _expect_start(self) -> None:
         """End a detached process whose driver died before it submitted the job."""

@@ -18,6 +18,7 @@ import ray
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.text_output.logs import keep_logs
+from rayflink.common.text_output.plain_table import printable
 
 from ..exchange.envelopes import join_envelope
 from ..exchange.frames import TaskAddress
@@ -71,7 +72,7 @@ class SlotActor:
 
     def __repr__(self) -> str:
         """Return the name that Ray shows for this actor on its dashboard and in its logs."""
-        return self._title
+        return printable(self._title)
 
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
