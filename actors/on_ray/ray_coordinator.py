@@ -141,6 +141,7 @@ class Coordinator:
         self._fault: str | None = None
         self._description: dict[str, Any] = {}
         self._ends_at: Stored | None = None
+        self._is_reactive = False
         self._job_status: Mapping[str, Any] = {}
         """The job as of the newest event; the deciding thread replaces it as a whole, and it is never changed."""
 

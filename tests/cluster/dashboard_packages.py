@@ -31,9 +31,9 @@ def python_with_dashboard() -> str:
     if importlib.util.find_spec("aiohttp_cors") is not None:
         return sys.executable
     wanted = importlib.metadata.metadata("rayflink").get_all("Requires-Dist") or []
-    [requirement] = [line.partition(";")[0].strip() for line in wanted if 'extra == "cluster"' in line]
+    requirements = sorted(line.partition(";")[0].strip() for line in wanted if 'extra == "cluster"' in line)
     version = importlib.metadata.version("ray")
-    name = hashlib.sha256(f"{sys.prefix} {sys.version} {requirement} {version}".encode()).hexdigest()[:12]
+    name = hashlib.sha256(f"{sys.prefix} {sys.version} {requirements} {version}".encode()).hexdigest()[:12]
     folder = Path.home() / ".cache" / "rayflink" / f"cluster-{name}"
     python = folder / "bin" / "python"
     if (folder / "ready").exists():
@@ -46,12 +46,12 @@ def python_with_dashboard() -> str:
     ).stdout.strip()  # fmt: skip
     below = f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n"
     (Path(own) / BELOW).write_text(below, encoding="utf-8")
-    install = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1", requirement]
+    install = ["install", "--quiet", "--disable-pip-version-check", "--retries", "1", *requirements]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     command = [sys.executable, "-m", "pip", "--python", str(python), *install]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0 and any(sign in done.stderr + done.stdout for sign in UNREACHABLE):
-        pytest.skip(f"PyPI is out of reach, so {requirement} cannot be installed")
+        pytest.skip(f"PyPI is out of reach, so {requirements} cannot be installed")
     assert done.returncode == 0, done.stderr
     (folder / "ready").touch()
     return str(python)
