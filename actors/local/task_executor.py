@@ -47,6 +47,7 @@ class TaskExecutor:
         carrier: takes what the tasks send.
         open_storage: the checkpoint storage at an address.
         wake: lets a runner that waits go on, called by other threads; None: there are none.
+        has_disks: tasks report the room on the machine's disks; a simulated run has none, and is the same each time.
     """
 
     def __init__(
@@ -56,7 +57,9 @@ class TaskExecutor:
         carrier: TaskCarrier,
         open_storage: OpenStorage,
         wake: Callable[[], None] | None = None,
+        has_disks: bool = True,
     ) -> None:
+        self._has_disks = has_disks
         self._config, self._clock, self._carrier = config, clock, carrier
         self._open_storage, self._wake = open_storage, wake
         self._file_cache = FileCache()
@@ -99,7 +102,7 @@ class TaskExecutor:
         with spoken_by(deployment.identity):
             task = StreamTask(deployment, self._clock, mailbox, slicer, services or self.services)
         self.memory.report_in(task.metrics.group.group)
-        if self._wake is not None:  # else the run is to be the same each time, whatever the machine does
+        if self._has_disks:
             report_disks(task.metrics.group.group, deployment.config)
         self.tasks[deployment.attempt] = task
         return task

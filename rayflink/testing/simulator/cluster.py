@@ -76,7 +76,9 @@ class SimulatedCluster:
         self.disk = SimulatedDisk() if disk is None else disk
         self.disk.outcome = lambda operation: Outcome.DONE  # a job that cannot begin is no job
         graph = replace(graph, id=JobID(context.new_id()))
-        self._executor = executor = TaskExecutor(graph.configuration, self.clock, self, self.disk.storage)
+        self._executor = executor = TaskExecutor(
+            graph.configuration, self.clock, self, self.disk.storage, has_disks=False
+        )
         storage = SimulatedStorageWork(context, self.disk)
         self._tasks = SimulatedTasks(context, executor, self, storage)
         self._network = SimulatedNetwork(context, self._tasks)
