@@ -7,17 +7,35 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 from rayflink.common.options.option_sources import OPTIONS_VARIABLE, as_words
-from rayflink.launch.background_server import BackgroundServer, read_server, state_folder
+from rayflink.launch.background_server import BackgroundServer, own_server, read_server, state_folder
+
+from .script import FAILED, OK
 
 __all__ = ["Background", "write_private"]
 
 _POLL_S = 0.05
+
+
+class Server(Protocol):
+    """Answers clients from its start until it is stopped."""
+
+    @property
+    def url(self) -> str:
+        """Return the address on which it listens, once it has started."""
+
+    def start(self) -> None:
+        """Listen, and return."""
+
+    def stop(self) -> None:
+        """End, and return."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,64 @@ class Background:
     def running(self) -> BackgroundServer | None:
         """Return the server; None: there is none."""
         return read_server(self.state_path)
+
+    def serve(self, server: Server, state_file: str | None, token: str = "") -> int:
+        """Run a server in this process until SIGTERM or Ctrl-C, and return the exit code.
+
+        Args:
+            server: starts, listens and stops.
+            state_file: in which others find it; None: they do not.
+            token: that its clients send; "": none.
+        """
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        server.start()
+        if state_file:
+            write_private(Path(state_file), json.dumps(asdict(own_server(server.url, token))))
+        print(f"{self.title} listens on {server.url}", flush=True)
+        stopped.wait()
+        server.stop()
+        print(f"{self.title} stopped", flush=True)
+        return OK
+
+    def start_once(self, arguments: Sequence[str], settings: Mapping[str, str]) -> int:
+        """Start the server with `start`, say where it listens, and return the exit code; 1 where one runs already."""
+        if (running := self.running()) is not None:
+            problem = f"{self.title} {running.pid} listens on {running.url} already"
+            print(f"rayflink: {problem}; stop it first", file=sys.stderr)
+            return FAILED
+        started = self.start(arguments, settings)
+        if started is None:
+            return FAILED
+        print(f"{self.title} {started.pid} listens on {started.url}; its log is {self.log_path}")
+        return OK
+
+    def stop_running(self) -> int:
+        """Stop the server of the background and return the exit code, once it has ended."""
+        running = self.running()
+        if running is None:
+            command = f"rayflink {self.command} start"
+            print(f"rayflink: no {self.title} runs here; `{command}` starts one", file=sys.stderr)
+            return FAILED
+        if not self.stop(running):
+            return FAILED
+        print(f"{self.title} {running.pid} stopped")
+        return OK
+
+    def show(self) -> BackgroundServer | None:
+        """Print where the server of the background listens, and return it; None: there is none."""
+        running = self.running()
+        if running is None:
+            print(f"no {self.title} runs in the background")
+        else:
+            print(f"{self.title} {running.pid} listens on {running.url}")
+        return running
+
+    @property
+    def command(self) -> str:
+        """Return the command of `rayflink` that has to do with it."""
+        return self.name.replace("_", "-")
 
     def start(self, arguments: Sequence[str], settings: Mapping[str, str]) -> BackgroundServer | None:
         """Start `rayflink ARGUMENTS --state-file FILE`, and return it once it listens.

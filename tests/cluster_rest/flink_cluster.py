@@ -11,7 +11,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 import uuid
@@ -24,6 +23,7 @@ from typing import Any
 
 from benchmarks.runs.environments import Environment, Unavailable, cache_directory
 from benchmarks.servers.bound_process import start_bound
+from tests.cluster.watching import eventually
 
 VERSION = "2.3.0"
 _PYPI = Environment("flink", (f"apache-flink-libraries=={VERSION}",), dependencies=False)
@@ -76,11 +76,8 @@ class FlinkCluster:
         Raises:
             Unavailable: it does not hold in time.
         """
-        deadline = time.monotonic() + limit_s
-        while not condition():
-            if time.monotonic() > deadline:
-                raise Unavailable(f"not within {limit_s} s: {what}")
-            time.sleep(0.2)
+        if not eventually(condition, limit_s):
+            raise Unavailable(f"not within {limit_s} s: {what}")
 
     def _send(self, method: str, path: str, data: bytes | None, content_type: str) -> tuple[int, Any]:
         request = urllib.request.Request(self.url + path, data, {"Content-Type": content_type}, method=method)

@@ -16,7 +16,7 @@ SOURCE, SINK = "1" * 32, "2" * 32
 
 @dataclass
 class KnownJob:
-    """A job that notes what it is asked for, and answers as it was told to."""
+    """A job that notes what it is asked for, and answers as the test has set."""
 
     job_id: str
     state: str = "RUNNING"

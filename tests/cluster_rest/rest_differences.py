@@ -10,9 +10,9 @@ IN_ANSWERS = {
     r".*\?includeSerializedValue=true /serialized-user-task-accumulators/parsed: missing here":
         "values of Python are not serialized as objects of Java",
     r".* /jobs/\{job\}/execution-result /job-execution-result/accumulator-results/parsed: missing here":
-        "values of Python are not serialized as objects of Java; .../accumulators has them as texts",
+        "values of Python are not serialized as objects of Java; .../accumulators has them as strings",
     r"(failed|restarting) .*/exceptions\S* .*/failureLabels/type: not in Flink":
-        "Flink has labels where a plugin gives them; here USER and SYSTEM are told apart as by its own plugin",
+        "Flink has labels where a plugin gives them; here USER and SYSTEM differ as by its own plugin",
     r"failed .*/exceptions\S* .*/(endpoint|taskManagerId|taskName): not in Flink":
         "Flink wraps the last failure into one of the job as a whole; here the failure of the task is the root",
     r"failed .*/exceptions\S* .*/concurrentExceptions\[\]: empty here":

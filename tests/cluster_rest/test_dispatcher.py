@@ -148,6 +148,19 @@ def test_a_job_whose_coordinator_noted_its_end_is_not_started_again(storage: Loc
         successor.running(JOB)
 
 
+def test_a_job_that_ends_just_before_its_dispatcher_is_noted_and_archived(storage: LocalStorage) -> None:
+    archived: list[Any] = []
+    runner = FakeRunner()
+    settings = DispatcherSettings(ended_s=1e12, archive=archived.append, starters=AtOnce())
+    dispatcher = Dispatcher(storage, runner, settings)  # type: ignore[arg-type]
+    dispatcher.start("http://here")
+    dispatcher.submit(submission().encode(), "me")
+    runner.jobs[JOB] = status(JOB, "FINISHED")
+    dispatcher.close()
+    assert [job.status()["jid"] for job in archived] == [JOB]
+    assert JobRegistry(storage).ended(JOB) is not None
+
+
 def test_an_end_is_noted_archived_and_readable_until_it_is_forgotten(storage: LocalStorage) -> None:
     archived: list[Any] = []
     runner = FakeRunner()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rayflink.actors.job.job_document import plain
+from rayflink.actors.job.submission import Stored
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from rayflink.cluster.dispatcher.job_documents import status_document
 from rayflink.cluster.jobs.cluster_job import JobHasEnded
@@ -304,7 +306,8 @@ def test_a_job_that_ends_while_it_is_renewed_stays_ended_and_holds_nobody_up(end
     storage = MemoryStorage("registry")
     runner = Renewed(JobRegistry(storage) if ends_before else None)
     dispatcher = taken_over(storage, runner)
-    dispatcher.submit(submission().encode(), "me")
+    stored = Stored("memory://checkpoints/" + JOB)
+    dispatcher.submit(replace(submission(), stored=stored).encode(), "me")
     if ends_before:
         with pytest.raises(JobHasEnded):
             dispatcher.renew(JOB)

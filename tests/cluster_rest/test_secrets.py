@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from rayflink.connectors.discard import DiscardingSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.serving.json_requests import Route
+from tests.cluster.watching import eventually
 
 PLANTED = "planted-secret"
 """The beginning of every secret."""
@@ -82,10 +82,10 @@ def test_no_answer_log_or_archive_has_a_secret(tmp_path: Path, caplog: pytest.Lo
         for fails in (False, True):
             status, body = ask(f"{cluster.url}/rayflink/jobs", "POST", submission(fails).encode(), token)
             assert status == 200, body
-        until = time.monotonic() + WAIT_S
-        while {job["state"] for job in cluster.dispatcher.statuses()} != {"FINISHED", "FAILED"}:
-            assert time.monotonic() < until, cluster.dispatcher.statuses()
-            time.sleep(0.02)
+        ended = eventually(
+            lambda: {job["state"] for job in cluster.dispatcher.statuses()} == {"FINISHED", "FAILED"}, WAIT_S
+        )
+        assert ended, cluster.dispatcher.statuses()
         for sent, job in zip(("", token), cluster.dispatcher.statuses(), strict=True):
             for path in paths(cluster._routes(), cluster.dispatcher, job["jid"]):
                 status, answers[path] = ask(f"{cluster.url}{path}?token={PLANTED}-in-a-query", token=sent)

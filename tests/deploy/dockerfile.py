@@ -21,14 +21,14 @@ class Stage:
     name: str
     instructions: list[tuple[str, str]] = field(default_factory=list)
 
-    def texts(self, instruction: str) -> list[str]:
-        """The texts of all instructions of a kind."""
+    def arguments(self, instruction: str) -> list[str]:
+        """The arguments of all instructions of a kind."""
         return [text for kind, text in self.instructions if kind == instruction]
 
     def copies(self) -> list[tuple[str, list[str], str]]:
         """What is copied: from which stage ("": the checkout), which paths, and where to."""
         copies = []
-        for words in map(shlex.split, self.texts("COPY")):
+        for words in map(shlex.split, self.arguments("COPY")):
             flags = dict(word[2:].split("=", 1) for word in words if word.startswith("--"))
             paths = [word for word in words if not word.startswith("--")]
             copies.append((flags.get("from", ""), paths[:-1], paths[-1]))
@@ -50,6 +50,6 @@ def stages() -> list[Stage]:
 
 def default(argument: str) -> str:
     """The default of a build argument."""
-    words = [text for stage in stages() for text in stage.texts("ARG")]
+    words = [text for stage in stages() for text in stage.arguments("ARG")]
     (value,) = [word.partition("=")[2] for word in words if word.startswith(f"{argument}=")]
     return value

@@ -31,7 +31,7 @@ def crd_schema(clone: str, tag: str, plural: str) -> Any:
 
 
 def without_descriptions(node: Any) -> Any:
-    """A schema without the texts for people."""
+    """A schema without the descriptions for people."""
     if isinstance(node, dict):
         return {key: without_descriptions(each) for key, each in node.items() if not is_text(key, each)}
     return [without_descriptions(each) for each in node] if isinstance(node, list) else node

@@ -33,10 +33,10 @@ def test_the_image_is_made_in_stages_and_runs_without_root() -> None:
     wheel, packages, image = stages()
     assert [stage.name for stage in (wheel, packages, image)] == ["wheel", "packages", ""]
     assert {stage.base for stage in (wheel, packages, image)} == {"python:${PYTHON}-slim-bookworm"}
-    assert image.texts("USER") == ["1000:1000"]
-    ready = image.texts("HEALTHCHECK")[0]
+    assert image.arguments("USER") == ["1000:1000"]
+    ready = image.arguments("HEALTHCHECK")[0]
     assert json.loads(ready[ready.index("["):]) == ["healthy"]
-    assert json.loads(image.texts("CMD")[0])[:3] == ["ray", "start", "--head"]
+    assert json.loads(image.arguments("CMD")[0])[:3] == ["ray", "start", "--head"]
     assert [source for source, _, _ in image.copies() if source] == ["packages"]  # no compiler, no source, no wheel
     extras = re.findall(r"^([a-z0-9-]+) = \[", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
     assert set(default("EXTRAS").split(",")) <= set(extras)
@@ -106,7 +106,7 @@ def test_the_lines_of_the_build_make_an_environment_that_runs_a_job(tmp_path: Pa
             else:
                 shutil.copy(ROOT / path, source)
     for stage, folder in ((wheel, source), (packages, tmp_path)):
-        for line in stage.texts("RUN"):
+        for line in stage.arguments("RUN"):
             line = line.replace("/opt/rayflink", str(environment)).replace("/wheels", str(wheels))
             clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
             clean |= {"EXTRAS": default("EXTRAS"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

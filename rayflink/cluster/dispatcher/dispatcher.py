@@ -29,7 +29,7 @@ from .job_defaults import with_defaults
 from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
 from .job_ends import JobEnds, snapshot_of_ended
 from .job_starts import JobStarts
-from .renewal import RENEW_S, Renewal, await_running, is_end, take_savepoint
+from .renewal import RENEW_S, Renewal, await_running, is_end, savepoint_directory, take_savepoint
 
 __all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
 
@@ -171,8 +171,22 @@ class Dispatcher:
         self._woken.set()
         if self._thread.ident is not None:
             self._thread.join(JOIN_S)
+            self._note_last_ends()
         self._starters.shutdown(wait=False, cancel_futures=True)
         self._runner.close()
+
+    def _note_last_ends(self) -> None:
+        """Note and archive the jobs that have ended since the last look."""
+        with self._lock:
+            accepted = list(self._accepted)
+        for job_id in accepted if self.fenced is None else ():
+            status, started = self._runner.status(job_id), self._runner.find(job_id)
+            if status is None or started is None or not is_over(status):
+                continue
+            try:
+                self._note(JobSnapshot.of(started))
+            except RayflinkError as error:  # the next dispatcher does it
+                log.warning("the end of a job could not be noted: %s", error, extra={"job": job_id})
 
     # for clients
 
@@ -295,13 +309,14 @@ class Dispatcher:
 
         Args:
             job_id: of a job that was submitted to this cluster.
-            directory: of the savepoint; "": as the job's options say.
+            directory: of the savepoint; "": as the job's options say, else one beside the registry.
             wait_s: seconds for the savepoint, and for the new beginning.
 
         Raises:
             UnknownJob: there is none, or a program has started it by itself.
             JobHasEnded: it has ended.
-            JobExecutionError: it gives no savepoint, and goes on as it was; or it has not begun anew in time.
+            JobExecutionError: it takes no checkpoints or gives no savepoint, and goes on as it was; or it has not begun
+                anew in time.
         """
         self._ensure_leads()
         with self._lock:
@@ -309,6 +324,11 @@ class Dispatcher:
         running = self.running(job_id)
         if job is None:
             raise UnknownJob(job_id)
+        submission = self._starts.stored(job)
+        if submission.stored is None:
+            remedy = "stop it with a savepoint, and run its program again from there (-s)"
+            raise JobExecutionError(job_id, "takes no checkpoints, and would begin anew in new processes", remedy)
+        directory = directory or savepoint_directory(submission.description, self._registry.url)
         savepoint = take_savepoint(job_id, running, directory, wait_s)
         began = time.monotonic()
         with self._lock:
@@ -321,7 +341,7 @@ class Dispatcher:
             if (snapshot := self._ends.read(job)) is not None:  # it came to its end after the savepoint
                 self._note(snapshot)
                 raise JobHasEnded(job_id, snapshot.state)
-            self._starts.start(self._starts.number(self._starts.stored(job)))
+            self._starts.start(self._starts.number(submission))
             await_running(job_id, self._runner, wait_s)
         finally:
             self._starting.discard(job_id)

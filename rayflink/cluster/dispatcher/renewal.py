@@ -6,14 +6,16 @@ import time
 import uuid
 from dataclasses import dataclass
 
+from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobExecutionError
+from rayflink.common.options import registry as options
 from rayflink.state.storage.ledger import LedgerEnded
 
-from ..jobs.cluster_job import RunningJob
+from ..jobs.cluster_job import Document, RunningJob
 from ..runners.runner import Runner
 from .job_documents import is_over
 
-__all__ = ["RENEW_S", "Renewal", "await_running", "is_end", "take_savepoint"]
+__all__ = ["RENEW_S", "Renewal", "await_running", "is_end", "savepoint_directory", "take_savepoint"]
 
 RENEW_S = 300.0
 LOOK_S = 0.1
@@ -30,6 +32,20 @@ class Renewal:
 
     savepoint: str
     pause_s: float
+
+
+def savepoint_directory(description: Document, registry: str) -> str:
+    """Return where the savepoint of a job goes: "" where its own options say so, else a folder beside the registry.
+
+    >>> savepoint_directory({"configuration": {}}, "s3://bucket/cluster-default")
+    's3://bucket/cluster-default-savepoints'
+
+    Args:
+        description: of the job, with its options.
+        registry: address of the registry.
+    """
+    configured = Configuration.from_dict(dict(description.get("configuration", {})))
+    return "" if configured.get(options.SAVEPOINT_DIRECTORY) else f"{registry.rstrip('/')}-savepoints"
 
 
 def take_savepoint(job_id: str, job: RunningJob, directory: str, wait_s: float) -> str:

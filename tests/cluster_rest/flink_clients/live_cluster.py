@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from rayflink.cluster.jobs.cluster_process import ClusterProcesses
 from rayflink.common.configuration import Configuration
 from rayflink.common.options import registry as options
 from rayflink.launch.remote_submission import RemoteSubmission
+from tests.cluster.watching import eventually
 from tests.cluster_rest.flink_cluster import VERSION
 from tests.cluster_rest.jobs_of_tests import job_graph
 
@@ -72,10 +72,8 @@ class LiveCluster:
         Raises:
             AssertionError: it is not in time.
         """
-        deadline = time.monotonic() + LIMIT_S
-        while self.state(job_id) != state:
-            assert time.monotonic() < deadline, f"job {job_id} is {self.state(job_id)}, not {state}"
-            time.sleep(0.02)
+        if not eventually(lambda: self.state(job_id) == state, LIMIT_S):
+            raise AssertionError(f"job {job_id} is {self.state(job_id)}, not {state}")
 
 
 @contextmanager

@@ -47,18 +47,18 @@ class Pages:
         if is_problem and _OF_FLINK.search(str(text)) is None:
             self.problems.append(f"{what}: {text}")
 
-    def open(self, route: str, *texts: str) -> None:
+    def open(self, route: str, *strings: str) -> None:
         """Open a page, and wait until it shows these strings, each a pattern."""
         self._page.goto(f"{self._url}/#/{route}")
-        self.shows(*texts)
+        self.shows(*strings)
 
-    def click(self, selector: str, *texts: str) -> None:
+    def click(self, selector: str, *strings: str) -> None:
         """Click something, and wait until the page shows these strings."""
         self._page.locator(selector).first.click(timeout=SHOWN_MS)
-        self.shows(*texts)
+        self.shows(*strings)
 
-    def shows(self, *texts: str) -> None:
-        for text in texts:
+    def shows(self, *strings: str) -> None:
+        for text in strings:
             pattern = re.compile(text)
             try:
                 self._page.get_by_text(pattern).first.wait_for(timeout=SHOWN_MS)

@@ -51,9 +51,9 @@ def address(cluster: ClusterServer, jobs: dict[str, str], view: str) -> str:
     return f"{cluster.url}/{JOB.format(jobs[job], part) if job else f'#/{part}'}"
 
 
-def wait_for(page: Page, *texts: str) -> None:
-    """Wait until the page shows these texts."""
-    for text in texts:
+def wait_for(page: Page, *strings: str) -> None:
+    """Wait until the page shows these strings."""
+    for text in strings:
         page.get_by_text(text).locator("visible=true").first.wait_for()
 
 

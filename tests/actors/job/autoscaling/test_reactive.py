@@ -81,7 +81,7 @@ def test_tasks_that_wait_for_lost_slots_are_ended_and_the_job_goes_on_in_fewer()
 
 @dataclass(frozen=True)
 class Slots(ClusterFault):
-    """The cluster has so many slots for the job from a second of the run on."""
+    """The cluster has a number of slots for the job from a second of the run on."""
 
     second: int
     count: int
