@@ -19,7 +19,6 @@ from rayflink.cli.main import main
 
 @pytest.mark.slow  # a process of its own
 def test_a_cluster_ends_by_a_request_with_its_token(tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn")
     state = tmp_path / "state.json"
     command = [sys.executable, "-m", "rayflink", "cluster", "run", "--local", "-D", "rest.port=0"]
     command += ["-D", f"high-availability.storageDir={tmp_path}", "--state-file", str(state)]

@@ -135,6 +135,7 @@ def test_a_file_of_options_that_cannot_be_read_is_wrong_usage(script, capsys, tm
 MODULE = "import sys\nprint(__name__, __spec__.name, sys.argv[1:], sys.argv[0].endswith('.py'))\n"
 
 
+@pytest.mark.spec("S17", "class", "V27", "class")
 def test_a_module_is_run_as_python_does(tmp_path, capsys, monkeypatch):
     package = tmp_path / "jobs_of_test"
     package.mkdir()

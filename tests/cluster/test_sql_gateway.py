@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.common.configuration import Configuration
 from rayflink.gateway.sql_gateway import SqlGateway
 from tests.gateway.gateway_client import GatewayClient

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from benchmarks.runs.environments import Unavailable
 from rayflink.cli.main import main
 from rayflink.cluster.archives.archive_store import ArchiveStore

@@ -28,7 +28,6 @@ LEFT_OUT = re.compile(r"POST .*/profiler$|.*/news$|.*/rows$|.*/result$")
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCluster]:
-    pytest.importorskip("uvicorn")
     with live_cluster(tmp_path_factory.mktemp("cluster")) as running:
         yield running
 

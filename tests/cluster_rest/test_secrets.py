@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.cluster.cluster_server import local_cluster
 from rayflink.cluster.history_server import HistoryServer
 from rayflink.cluster.jobs.cluster_job import ClusterJobs

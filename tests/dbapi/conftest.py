@@ -16,7 +16,6 @@ Connect = Callable[..., dbapi.Connection]
 @pytest.fixture(scope="session")
 def gateway_url() -> Iterator[str]:
     """Yield the address of a gateway of ours."""
-    pytest.importorskip("uvicorn")
     from rayflink.gateway.sql_gateway import SqlGateway
 
     options = {"sql-gateway.endpoint.rest.port": "0", "execution.target": "local"}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from tests.exactly_once.cluster_kills import VICTIMS, run
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]

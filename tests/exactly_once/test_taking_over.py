@@ -115,7 +115,7 @@ def is_described_as_waiting(status: dict[str, Any]) -> bool:
     return status["state"] == state and status["waiting"].startswith(reason)
 
 
-@pytest.mark.spec("S02", "waits", "S08", "X45", "waits", "S14", "workers")
+@pytest.mark.spec("S02", "waits", "S03", "offers", "S08", "X45", "waits", "S14", "workers")
 def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path: Path):
     job = RunningJob(tmp_path, RECORDS, OFTEN)
     with under_way(job) as nodes:

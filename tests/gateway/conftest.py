@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from rayflink.common.configuration import Configuration
-
-pytest.importorskip("uvicorn")
 from rayflink.gateway.sql_gateway import SqlGateway
 from tests.gateway.gateway_client import GatewayClient
 

@@ -21,7 +21,6 @@ from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.json_requests import FileAnswer, JsonRequest, Refusal, Role, Route
 from rayflink.serving.server_settings import ServerSettings, TlsSettings
 
-pytest.importorskip("uvicorn")
 Start = Callable[[ServerSettings], HttpServer]
 
 

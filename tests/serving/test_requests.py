@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.serving import bounded_connections, request_bodies
 from rayflink.serving.audit_log import AuditEntry, AuditLog, AuditSettings
 from rayflink.serving.bounded_connections import BoundedSending

@@ -11,12 +11,10 @@ import pytest
 
 from rayflink.common.configuration import Configuration
 from rayflink.dbapi import Gateway
+from rayflink.gateway.sql_gateway import SqlGateway
 from rayflink.shell.completion import candidates
 from rayflink.shell.gateway_session import GatewayRefusal, GatewaySession
 from rayflink.shell.shell_loop import Shell
-
-pytest.importorskip("uvicorn")
-from rayflink.gateway.sql_gateway import SqlGateway
 
 TOKEN = "sesame"
 QUERY = "SELECT a, COUNT(*) AS n FROM (VALUES ('x'), ('y'), ('x')) AS t(a) GROUP BY a"

@@ -202,7 +202,7 @@ def test_in_one_thread_a_task_is_idle_or_back_pressured_while_others_run() -> No
     assert [report[name] for name in names] == [400, 300, 400]
 
 
-@pytest.mark.spec("U10", "task")
+@pytest.mark.spec("U10", "task", "jar")
 def test_a_tasks_life_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="rayflink"):
         TaskBench([ListSource([])], channels=()).start().work()

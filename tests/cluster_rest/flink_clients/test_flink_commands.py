@@ -15,7 +15,6 @@ from benchmarks.runs.environments import Unavailable
 from benchmarks.servers.bound_process import start_bound
 from tests.cluster_rest.flink_clients.live_cluster import LiveCluster, flink_commands, live_cluster
 
-pytest.importorskip("uvicorn")
 LIMIT_S = 200
 
 

@@ -15,7 +15,6 @@ from benchmarks.runs.environments import Unavailable
 from tests.cluster_rest.flink_clients.flink_pages import flink_pages
 from tests.cluster_rest.flink_clients.live_cluster import flink_libraries, live_cluster
 
-pytest.importorskip("uvicorn")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _SHOWN_BY_TAB = {
     "log-list": r"taskmanager\.out", "profiler": "Create Profiling Instance", "metrics": "Flink Memory Model",

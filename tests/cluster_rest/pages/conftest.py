@@ -34,7 +34,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def cluster(directory: str) -> Iterator[ClusterServer]:
-    pytest.importorskip("uvicorn")
     running = local_cluster(Configuration.from_dict({"rest.port": "0", "web.refresh-interval": "500 ms"}))
     running.start()
     yield running

@@ -15,7 +15,6 @@ from rayflink.cluster.dispatcher.dispatcher import Dispatcher
 from rayflink.common.configuration import Configuration
 from rayflink.datastream import StreamExecutionEnvironment
 
-pytest.importorskip("uvicorn")
 TOKEN = "token of the tests"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.cluster.cluster_server import local_cluster
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import RayflinkError

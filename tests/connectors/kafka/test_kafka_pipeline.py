@@ -30,20 +30,22 @@ def _parsed(line: str) -> tuple[str, int, int]:
     return key, int(time), int(value)
 
 
-@pytest.mark.slow
-@pytest.mark.spec("A09")
-def test_statistics_of_users_go_from_a_topic_through_windows_to_files(kafka: KafkaCluster, tmp_path: Path) -> None:
-    topic = kafka.new_topic(2, {"retention.ms": "-1"})
-    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+def _fill(bootstrap_servers: str, topic: str) -> None:
+    """Write 400 lines of four users into the two first partitions of a topic."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
     for number in range(400):
         producer.produce(topic, f"user-{number % 4},{number * 100},{number}", partition=number % 2)
     assert producer.flush(20) == 0
+
+
+def _run(bootstrap_servers: str, topic: str, folder: Path) -> None:
+    """Run the pipeline from a topic to files in a folder."""
     source = (
-        KafkaSource.builder().set_bootstrap_servers(kafka.bootstrap_servers).set_topics(topic)
+        KafkaSource.builder().set_bootstrap_servers(bootstrap_servers).set_topics(topic)
         .set_starting_offsets(KafkaOffsetsInitializer.earliest()).set_bounded(KafkaOffsetsInitializer.latest())
         .set_value_only_deserializer(SimpleStringSchema()).build()
     )  # fmt: skip
-    files = FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
+    files = FileSink.for_row_format(str(folder), Encoder.simple_string_encoder())
     files = files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
     rolling = files.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=100)).build()
     options = {"execution.target": "local", "parallelism.default": 2, "execution.checkpointing.interval": "50 ms"}
@@ -53,8 +55,31 @@ def test_statistics_of_users_go_from_a_topic_through_windows_to_files(kafka: Kaf
     keyed = lines.assign_timestamps_and_watermarks(times).key_by(lambda event: event[0])
     keyed.window(TumblingEventTimeWindows.of(WINDOW_MS)).process(Statistics()).sink_to(rolling)
     env.execute()
-    written = sorted(line for path in tmp_path.glob("part-*") for line in path.read_text().splitlines())
+
+
+def _check(folder: Path) -> None:
+    """Compare the lines of all files with the statistics of the records, in files that have rolled."""
+    parts = [path.read_text().splitlines() for path in folder.glob("part-*")]
+    assert len(parts) > 2 and max(map(len, parts)) < 16, "no part is much larger than 100 bytes"
     expected: dict[tuple[str, int], list[int]] = {}
     for number in range(400):
         expected.setdefault((f"user-{number % 4}", number * 100 // WINDOW_MS * WINDOW_MS), []).append(number)
-    assert written == sorted(f"{key},{start},{len(n)},{sum(n)}" for (key, start), n in expected.items())
+    statistics = sorted(f"{key},{start},{len(n)},{sum(n)}" for (key, start), n in expected.items())
+    assert sorted(line for lines in parts for line in lines) == statistics
+
+
+@pytest.mark.slow
+@pytest.mark.spec("A09")
+def test_statistics_of_users_go_from_a_topic_through_windows_to_files(kafka: KafkaCluster, tmp_path: Path) -> None:
+    topic = kafka.new_topic(2, {"retention.ms": "-1"})
+    _fill(kafka.bootstrap_servers, topic)
+    _run(kafka.bootstrap_servers, topic, tmp_path)
+    _check(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("A09", "C24", "kafka")
+def test_the_pipeline_reads_from_the_broker_of_the_client_library(mock_kafka: str, tmp_path: Path) -> None:
+    _fill(mock_kafka, "users")
+    _run(mock_kafka, "users", tmp_path)
+    _check(tmp_path)
