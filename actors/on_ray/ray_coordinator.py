@@ -86,10 +86,10 @@ from .ray_slots import SlotProcesses
 from .reports import read_reports
 from .result_buffer import ResultBuffer
 from .task_log import TaskLog, log_goes_to
+from .tick_pace import TickPace
 
 log = get_logger(__name__)
 
-TICK_S = 0.2
 COUNT_SLOTS_S = 2.0
 """Seconds between two looks of a job in reactive mode at the slots of its cluster."""
 LEAVE_WITHIN_S = 10.0
@@ -131,6 +131,7 @@ class Coordinator:
         self._leader_id = os.urandom(16).hex()
         self._reported_recovery = 0
         self._counted_slots = 0.0
+        self._pace = TickPace(time.monotonic())
         self._traces: TraceReporter | None = None
         self._ended = threading.Event()
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
@@ -140,6 +141,8 @@ class Coordinator:
         self._owner_timeout_s: float | None = None
         self._fault: str | None = None
         self._description: dict[str, Any] = {}
+        self._published: StatusPublisher | None = None
+        self._milestone: tuple[JobStatus, Mapping[str, int]] | None = None
         self._ends_at: Stored | None = None
         self._is_reactive = False
         self._job_status: Mapping[str, Any] = {}
@@ -188,7 +191,7 @@ class Coordinator:
         if submission.start_number and submission.ends_at is not None and self._stored is None:
             watch = partial(self._watch_starts, submission.ends_at, submission.start_number)
             threading.Thread(target=watch, name="starts", daemon=True).start()
-        self._published = StatusPublisher(submission.namespace, lambda: self._job_status["state"], self.status)
+        self._published = StatusPublisher(submission.namespace, self.status, partial(self.checkpoints, None))
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def _store(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
@@ -347,9 +350,9 @@ class Coordinator:
             self._record()
             last_tick = 0.0
             while self._result is None:
-                self._next_event()
+                self._next_event(self._next_tick(last_tick))
                 now = time.monotonic()
-                if now - last_tick >= TICK_S:
+                if now >= self._next_tick(last_tick):
                     last_tick = now
                     self._tick(now)
         except BaseException as error:  # the last resort: whoever waits for the job must learn of it
@@ -359,7 +362,8 @@ class Coordinator:
         self._slots.end()
         self._record()
         self._note_end()
-        self._published.close(self._job.graph.id)
+        if self._published is not None:
+            self._published.close(self._job.graph.id)
         self._ended.set()
         self._rows.close()
         self._terminal.close()
@@ -426,11 +430,19 @@ class Coordinator:
                 return
             self._succeeded.wait(1)
 
-    def _next_event(self) -> None:
+    def _next_tick(self, last: float) -> float:
+        """Return when the tick after the one at `last` is due, in seconds of `time.monotonic`."""
+        now, due_ms = time.monotonic(), self._job.next_tick_ms
+        due = None if due_ms is None else now + (due_ms - self._clock.now_ms()) / 1000
+        return self._pace.next_tick(last, now, self._job.status, due)
+
+    def _next_event(self, until: float) -> None:
         try:
-            event = self._events.get(timeout=TICK_S)
+            event = self._events.get(timeout=max(until - time.monotonic(), 0.0))
         except queue.Empty:
             return
+        if not isinstance(event, TaskReport):
+            self._pace.changed(time.monotonic())
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
             return
         commands = self._job.handle(event, self._clock.now_ms())
@@ -464,12 +476,10 @@ class Coordinator:
         return not is_refused and self._more_slots.hold(request, self._job.graph, after)
 
     def _tick(self, now: float) -> None:
-        self._job.report.job_metrics()
         if self._is_reactive and now - self._counted_slots >= COUNT_SLOTS_S:
             self._counted_slots = now
             event = SlotsAvailable(self._slots.available(self._more_slots.groups))
             self._perform(self._job.handle(event, self._clock.now_ms()))
-        self._prometheus.report(self._job.report.metrics.group, now)
         self._report_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
@@ -485,6 +495,7 @@ class Coordinator:
         self._store_history()
         self._report_traces()
         self._update_status()
+        self._prometheus.report(self._job.report.metrics.group, now)
 
     # the commands of the job master: a `CommandPerformer`
 
@@ -568,6 +579,9 @@ class Coordinator:
     def _update_status(self) -> None:
         """Describe the job for other threads; called by the thread that decides, which alone reads the job's parts."""
         self._job_status = self._job.report.describe()
+        before, self._milestone = self._milestone, (self._job.status, self._job.checkpoints.history.counts())
+        if self._published is not None and before != self._milestone:
+            self._published.changed()
 
     def _raise_fault(self) -> None:
         if self._fault is not None:

@@ -81,6 +81,8 @@ class FakeRunner:
     def find(self, job_id: str) -> Any:
         return FakeJob(job_id, self) if job_id in self.jobs else None
 
+    known = find
+
     def status(self, job_id: str) -> Mapping[str, Any] | None:
         return self.jobs.get(job_id)
 

@@ -27,7 +27,7 @@ from ..ray_job_files import log_pieces, recorded_jobs
 from ..ray_remains import remove_remains
 from ..task_log import Piece
 from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
-from .ray_job_board import LATE_S, JobBoard
+from .ray_job_board import LATE_S, JobBoard, JobEntry
 from .ray_python_files import runtime_env_with
 from .slot_calls import SlotCalls
 from .terminal import News
@@ -37,7 +37,7 @@ Document: TypeAlias = "dict[str, Any]"
 """A JSON object."""
 SUSPEND_S = 30.0
 FRESH_S = 0.5
-"""Seconds for which what was read of a job is good enough for the next reader."""
+"""Seconds between two looks at what jobs have published."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,9 @@ class DispatchedJob(JobHandle):
 
     _board: StatusBoard | None = None
     _description: Document | None = None
-    _statistics: tuple[float, Document | None] = (float("-inf"), None)
-
     def published_on(self, board: StatusBoard) -> DispatchedJob:
         """Take the status of the job from a board from now on, and return the job."""
-        self._board, self._reading = board, threading.Lock()
+        self._board = board
         return self
 
     def begin(self, submission: Submission) -> None:
@@ -97,12 +95,10 @@ class DispatchedJob(JobHandle):
 
     def checkpoints(self, checkpoint_id: int | None = None) -> Document | None:
         """Return statistics of the job's checkpoints, or of one; None when it is not remembered."""
-        if checkpoint_id is not None:
-            return super().checkpoints(checkpoint_id)
-        with self._reading:
-            if time.monotonic() - self._statistics[0] > FRESH_S:
-                self._statistics = time.monotonic(), super().checkpoints(None)
-            return self._statistics[1]
+        entry = self._board.entry(self.job_id) if self._board is not None and checkpoint_id is None else None
+        if entry is not None and entry.checkpoints is not None:
+            return entry.checkpoints
+        return super().checkpoints(checkpoint_id)
 
     def process(self, attempt: str) -> SlotCalls | None:
         """Return the process in which an attempt runs; None: it is gone."""
@@ -146,10 +142,10 @@ class StatusBoard:
         self._thread: threading.Thread | None = None
         self._read_at = float("-inf")
         self._error: JobExecutionError | None = None
-        self._statuses: dict[str, Document] = {}
+        self._entries: dict[str, JobEntry] = {}
 
-    def statuses(self) -> dict[str, Document]:
-        """Return job id -> status; entries of dead coordinators are removed.
+    def entries(self) -> dict[str, JobEntry]:
+        """Return job id -> its entry; those of dead coordinators are removed.
 
         Raises:
             JobExecutionError: the cluster's control service does not answer.
@@ -159,7 +155,7 @@ class StatusBoard:
         error = self._error
         if error is not None and time.monotonic() - self._read_at > LATE_S:
             raise error
-        return self._statuses
+        return self._entries
 
     def _begin(self) -> None:
         with self._reading:
@@ -176,35 +172,40 @@ class StatusBoard:
 
     def _refresh(self) -> None:
         try:
-            self._statuses, self._error = self._read(), None
+            self._entries, self._error = self._read(), None
             self._read_at = time.monotonic()
         except Exception as error:  # whatever Ray raises: all readers depend on this thread
             remedy = "see whether the head node is alive (`ray status`)"
             self._error = JobExecutionError("statuses", f"cannot be read: {error}", remedy)
 
+    def entry(self, job_id: str) -> JobEntry | None:
+        """Return the newest entry of a job; None where none is published."""
+        return self.entries().get(job_id)
+
     def status(self, job_id: str) -> Document | None:
         """Return the newest status of a job; None where none is published."""
-        return self.statuses().get(job_id)
+        entry = self.entry(job_id)
+        return None if entry is None else entry.status
 
     def remove(self, job_id: str) -> None:
         """Remove the entry of a job whose coordinator was ended."""
         with self._reading:
             if self._board is not None:
                 self._board.remove(job_id)
-            self._statuses = {key: status for key, status in self._statuses.items() if key != job_id}
+            self._entries = {key: entry for key, entry in self._entries.items() if key != job_id}
 
-    def _read(self) -> dict[str, Document]:
+    def _read(self) -> dict[str, JobEntry]:
         if self._board is None:
             address = ray.get_runtime_context().gcs_address
             self._board = JobBoard(GcsClient(address=address), self._namespace)
-        now_ms, statuses = time.time() * 1000, {}
-        for status, next_ms in self._board.entries():
-            job_id = str(status["jid"])
-            if now_ms - next_ms > LATE_S * 1000 and _coordinator(job_id, self._namespace) is None:
+        now_ms, entries = time.time() * 1000, {}
+        for entry in self._board.entries():
+            job_id = str(entry.status["jid"])
+            if now_ms - entry.next_ms > LATE_S * 1000 and _coordinator(job_id, self._namespace) is None:
                 self._board.remove(job_id)
             else:
-                statuses[job_id] = status
-        return statuses
+                entries[job_id] = entry
+        return entries
 
 
 class DispatchedJobs:
@@ -261,6 +262,10 @@ class DispatchedJobs:
         self._board.remove(job_id)
         remove_remains(job_id, self._namespace)
 
+    def known(self, job_id: str) -> DispatchedJob | None:
+        """Return a job to read without asking Ray for its coordinator, which may have ended a moment ago."""
+        return None if self._board.entry(job_id) is None else self._jobs.get(job_id)
+
     def find(self, job_id: str) -> DispatchedJob | None:
         """Return a job that has a coordinator; None: there is none of this id."""
         coordinator = _coordinator(job_id, self._namespace)
@@ -278,7 +283,7 @@ class DispatchedJobs:
 
     def statuses(self) -> list[Document]:
         """Return the status of each job that runs, at most some seconds old."""
-        return list(self._board.statuses().values())
+        return [entry.status for entry in self._board.entries().values()]
 
     def recorded(self, job_id: str) -> Document | None:
         """Return the last status that a job has left on the nodes; None: there is none."""

@@ -271,7 +271,7 @@ class Dispatcher:
             accepted = self._accepted.get(job_id)
         if accepted is not None and self._runner.status(job_id) is None:  # it begins, or comes back
             return JobSnapshot(status_document(self._last_status(accepted), None))
-        job = self._runner.find(job_id)
+        job = self._runner.known(job_id) or self._runner.find(job_id)
         if job is None:
             raise UnknownJob(job_id)
         return job

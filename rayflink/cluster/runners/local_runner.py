@@ -103,6 +103,10 @@ class LocalRunner:
         """Return a job that runs, or has ended a short time ago."""
         return self._jobs.get(job_id) or self._ended.get(job_id)
 
+    def known(self, job_id: str) -> LocalJob | None:
+        """Return a job that runs, or has ended a short time ago."""
+        return self.find(job_id)
+
     def status(self, job_id: str) -> Document | None:
         """Return the newest status of a job that runs, or has ended a short time ago."""
         job = self.find(job_id)

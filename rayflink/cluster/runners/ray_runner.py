@@ -52,6 +52,10 @@ class RayRunner:
         """End coordinator and slots of a job, which is not over."""
         self._jobs.suspend(job_id)
 
+    def known(self, job_id: str) -> DispatchedJob | None:
+        """Return a job to read, which may have ended a moment ago."""
+        return self._jobs.known(job_id)
+
     def find(self, job_id: str) -> DispatchedJob | None:
         """Return a job that has a coordinator."""
         return self._jobs.find(job_id)

@@ -46,6 +46,9 @@ class Runner(Protocol):
     def find(self, job_id: str) -> StartedJob | None:
         """Return a job that runs here already, whoever started it; None: there is none."""
 
+    def known(self, job_id: str) -> StartedJob | None:
+        """Return a job to read, which may have ended a moment ago; None: it has to be found."""
+
     def status(self, job_id: str) -> Document | None:
         """Return the newest status of a job that is known without asking for it; None: none is."""
 
