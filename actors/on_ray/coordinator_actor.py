@@ -123,5 +123,7 @@ for _group, _calls in CALLS.items():
 def coordinator_class() -> RayActorClass:
     """Return the Ray actor class, with the threads of `CALLS`."""
     groups = {group: calls.threads for group, calls in CALLS.items()}
-    options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups}
+    options: dict[str, Any] = {
+        "num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups, "enable_task_events": False,
+    }  # fmt: skip
     return ray.remote(**options)(CoordinatorActor)

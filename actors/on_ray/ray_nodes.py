@@ -20,7 +20,7 @@ ANSWER_WITHIN_S = 1.0
 
 
 class NodeWatch:
-    """A thread that looks after the nodes on which tasks run.
+    """A thread that looks after the nodes on which tasks run, but for its own, with which this process ends.
 
     Args:
         in_use: ids of these nodes.
@@ -31,6 +31,7 @@ class NodeWatch:
         self._in_use, self._lost = in_use, lost
         self._silence = NodeSilence()
         self._address: dict[str, tuple[str, int]] = {}
+        self._own = ray.get_runtime_context().get_node_id()
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name="nodes", daemon=True).start()
 
@@ -40,7 +41,7 @@ class NodeWatch:
 
     def _watch(self) -> None:
         while not self._ended.wait(PROBE_EVERY_S):
-            nodes = frozenset(filter(None, self._in_use()))
+            nodes = frozenset(self._in_use()) - {"", self._own}
             self._silence.forget(nodes)
             for node in sorted(nodes):
                 if self._silence.probed(node, self._reaches(node)):

@@ -46,6 +46,9 @@ from .slot_actor import actor_class
 
 log = get_logger(__name__)
 
+MOST_REPORT_MS = 2000
+"""Most time between two heartbeats of a task, which bring its metrics."""
+
 
 class SlotProcesses:
     """Requests slots, makes their processes, and sends these the job's commands; one thread decides.
@@ -246,7 +249,7 @@ class SlotProcesses:
             self.actors[deployment.attempt], self.nodes[deployment.attempt] = self._slots[slot], node
             self._used_nodes.add(node)
             commands_and_hosts.append((command, host_of.get(node, node)))
-        report_ms = min(self._settings.heartbeat_interval_ms, 1000)
+        report_ms = min(self._settings.heartbeat_interval_ms, MOST_REPORT_MS)
         around = ray.put(PeerDirectory(self.actors, self.nodes, self._me, self._leader_id, report_ms))
         for command, host in commands_and_hosts:
             self.calls.made(command.deployment, host, time.monotonic())

@@ -49,6 +49,7 @@ from .ray_rows import RowCalls
 from .ray_workers import RayWorker
 from .reports import pack_reports
 from .shared_output import SharedStream
+from .slot_heartbeats import SlotHeartbeats
 
 log = get_logger(__name__)
 
@@ -104,6 +105,7 @@ class SlotProcess:
         self._changed = threading.Condition()
         self._collected_at = time.monotonic()
         self._frozen_garbage = False
+        self.heartbeats = SlotHeartbeats()
 
     def renew(self, printed: Printed, streams: Sequence[SharedStream]) -> None:
         """Forget the job whose tasks have all ended, for another one, for whose tasks there may be messages already."""
@@ -468,9 +470,18 @@ class RayTask:
             self._process.show()
         elif self._process.printed.pending:
             self._process.printed.send()
-        if reports:
-            self._reported_at = time.monotonic()
-            call = self._coordinator.report.remote(pack_reports([self._completed(report) for report in reports]))
+        if not reports:
+            return
+        self._reported_at = time.monotonic()
+        completed = [self._completed(report) for report in reports]
+        heartbeats = self._process.heartbeats
+        match completed:
+            case [TaskReport() as heartbeat]:
+                completed = [*heartbeats.add(heartbeat, len(self._process.tasks))]
+            case _:
+                completed = [*heartbeats.take(self._deployment.attempt), *completed]
+        if completed:
+            call = self._coordinator.report.remote(pack_reports(completed))
             what = ", ".join(type(report).__name__ for report in reports if not isinstance(report, TaskReport))
             if what:  # a heartbeat that is lost is made up for by the next
                 self._reports_under_way.append((what, call.future()))

@@ -155,5 +155,5 @@ class SlotActor:
 def actor_class(tasks: int) -> RayActorClass:
     """Return the Ray actor class of slots that run at most `tasks` tasks at a time."""
     groups = {"data": 1, "control": 1, "life": tasks, "inspection": 1, "profile": 1}
-    options: dict[str, Any] = {"concurrency_groups": groups}
+    options: dict[str, Any] = {"concurrency_groups": groups, "enable_task_events": False}
     return ray.remote(**options)(SlotActor)
