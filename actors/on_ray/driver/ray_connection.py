@@ -31,6 +31,11 @@ MOST_OBJECT_STORE_BYTES = 1 << 30
 """Shared memory of a Ray started here: exchanges are bounded by credit and need far less."""
 LEAST_OBJECT_STORE_BYTES = 80 << 20
 """Ray takes no less than 75 MB."""
+SYSTEM_CONFIG = {"event_stats": False}
+"""Settings of Ray itself, in a Ray started here.
+
+- event_stats: each process of Ray wakes up 100 times a second, and would count that for Ray's own developers.
+"""
 _TOKEN = (
     "the token of the cluster",
     "`ray get-auth-token` on its head node prints the token, which is read from RAY_AUTH_TOKEN, "
@@ -68,6 +73,7 @@ def connect(cpus: int, namespace: str) -> bool:
             num_cpus=max(os.cpu_count() or 1, cpus),
             object_store_memory=object_store_bytes(),
             include_dashboard=False,
+            _system_config=SYSTEM_CONFIG,
         )
     except Exception as error:  # whatever Ray, or the system it asks, says
         ray.shutdown()
