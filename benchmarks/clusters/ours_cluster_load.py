@@ -31,6 +31,8 @@ from rayflink.launch.remote_submission import RemoteSubmission
 TOKEN = "load"
 TARGET_P99_MS = 100.0
 CLIENTS = 8
+ANSWER_S = 120.0
+"""A submission whose coordinator does not begin is answered after 60 seconds: it is accepted, and begins later."""
 SERVICE = "rayflink/dispatcher"
 LONG_S = 36_000
 """Seconds of a job that runs until it is cancelled."""
@@ -42,7 +44,7 @@ class Client:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_S)
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
         """Send a request, and return the status and the JSON of its answer."""
@@ -62,7 +64,8 @@ def run(
         seconds: for which requests are sent while they run.
         rate: requests a second, of all clients together.
     """
-    with bounded_ray(running + 2), tempfile.TemporaryDirectory(prefix="cluster-load-") as folder:
+    folders = tempfile.TemporaryDirectory(prefix="cluster-load-", ignore_cleanup_errors=True)  # processes may yet write
+    with folders as folder, bounded_ray(running + 2):
         service = RayService(SERVICE, "rayflink")
         chosen = {options.REST_PORT.key: 0, options.REST_TOKEN.key: TOKEN, options.HA_STORAGE_DIR.key: folder}
         began = time.monotonic()

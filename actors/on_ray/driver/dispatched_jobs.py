@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import ray
-from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
 from rayflink.common.errors import JobExecutionError, RayflinkError
 from rayflink.common.metrics.job_report import short
@@ -196,8 +195,7 @@ class StatusBoard:
 
     def _read(self) -> dict[str, JobEntry]:
         if self._board is None:
-            address = ray.get_runtime_context().gcs_address
-            self._board = JobBoard(GcsClient(address=address), self._namespace)
+            self._board = JobBoard.of_cluster(self._namespace)
         now_ms, entries = time.time() * 1000, {}
         for entry in self._board.entries():
             job_id = str(entry.status["jid"])

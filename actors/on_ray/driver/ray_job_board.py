@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import ray
 from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
+from ray._private.worker import global_worker
 from ray._raylet import GcsClient  # type: ignore[attr-defined]
 from ray.exceptions import RayError
 
@@ -67,6 +68,11 @@ class JobBoard:
     def __init__(self, client: Any, namespace: str) -> None:
         self._client, self._namespace = client, f"rayflink/{namespace}".encode()
         self._decoded: dict[bytes, tuple[bytes, JobEntry]] = {}
+
+    @classmethod
+    def of_cluster(cls, namespace: str) -> JobBoard:
+        """Return the entries on the cluster that this process has joined, by the client that it has for that."""
+        return cls(global_worker.gcs_client, namespace)  # type: ignore[attr-defined]
 
     def publish(
         self, status: Mapping[str, Any], now_ms: int, next_ms: int, checkpoints: Mapping[str, Any] | None = None
@@ -170,8 +176,7 @@ class StatusPublisher:
         """Publish once; a failure is retried with the next status, and clients ask the coordinator itself meanwhile."""
         try:
             if self._board is None:
-                address = ray.get_runtime_context().gcs_address
-                self._board = JobBoard(GcsClient(address=address), self._namespace)
+                self._board = JobBoard.of_cluster(self._namespace)
             call(self._board)
         except (RayError, OSError, ValueError) as error:
             log.debug("the status could not be published: %s", error)

@@ -77,8 +77,7 @@ def test_a_metric_without_a_word_in_json_is_read():
 @pytest.fixture
 def publisher(monkeypatch):
     service = Service()
-    monkeypatch.setattr(ray_job_board, "GcsClient", lambda address: service)
-    monkeypatch.setattr(ray_job_board.ray, "get_runtime_context", lambda: type("Context", (), {"gcs_address": "here"}))
+    monkeypatch.setattr(JobBoard, "of_cluster", lambda namespace: JobBoard(service, namespace))
     return service, lambda: StatusPublisher("rayflink", lambda: STATUS, lambda: None)
 
 

@@ -27,8 +27,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return "the coordinator"
 
     context = SimpleNamespace(gcs_address="here")
-    monkeypatch.setattr(dispatched_jobs, "GcsClient", lambda address: cluster.service)
     monkeypatch.setattr(dispatched_jobs.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(JobBoard, "of_cluster", lambda namespace: JobBoard(cluster.service, namespace))
     monkeypatch.setattr(dispatched_jobs, "_coordinator", coordinator)
     return cluster
 
