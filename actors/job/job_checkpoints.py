@@ -30,7 +30,6 @@ from ..messages.commands import (
     SendToTask,
 )
 from ..messages.executions import Execution
-from ..messages.job_history import JobHistory
 from ..messages.messages import (
     CheckpointAcknowledged,
     CheckpointAnnounced,
@@ -42,6 +41,7 @@ from ..messages.messages import (
 from ..messages.states import ExecutionState, JobStatus
 from .attempts import Attempts
 from .enumeration import Enumerators
+from .history.job_history import JobHistory
 from .restoring import Restoring
 
 CheckpointEvent: TypeAlias = (
@@ -68,12 +68,14 @@ class JobStart:
         completed: the checkpoints an earlier coordinator left, or the one the user named.
         next_number: of its first checkpoint, at least.
         past: of the job under earlier coordinators.
+        began_ms: when the job began, epoch milliseconds; 0: it begins now.
     """
 
     epoch: int = 0
     completed: Sequence[CompletedCheckpoint] = ()
     next_number: int = 1
     past: JobHistory = JobHistory()
+    began_ms: int = 0
 
 
 def takes_checkpoints(graph: JobGraph) -> bool:

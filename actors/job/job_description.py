@@ -10,12 +10,12 @@ from rayflink.graph.job_graph import JobGraph, JobVertex, ScheduleMode
 
 from ..messages.commands import JobResult
 from ..messages.executions import ExceptionEntry, Execution
-from ..messages.job_history import JobHistory
 from ..messages.states import JobStatus
 from .attempts import Attempts
 from .autoscaling.autoscaler import Autoscaler
 from .autoscaling.autoscaler_metrics import measure
 from .failures.job_restarts import JobRestarts
+from .history.job_history import JobHistory
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints
 from .job_lifecycle import JobLifecycle
@@ -105,8 +105,9 @@ class JobReport:
     @property
     def past(self) -> JobHistory:
         """Return the history that the next coordinator of the job starts from."""
+        life, decisions = self._life, self._autoscaler.history
         counts = self._restarts.count, self._attempts.highest
-        return JobHistory(*counts, tuple(self._life.exceptions), self._autoscaler.history.as_json())
+        return JobHistory(*counts, tuple(life.exceptions), decisions.as_json(), life.rescales.as_json())
 
 
 def job_summary(

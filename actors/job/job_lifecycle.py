@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..messages.executions import ExceptionEntry, Execution, FailurePlace
 from ..messages.messages import TaskFailure
 from ..messages.states import JobStatus, MoveHistory
-from .rescale_history import RescaleHistory
+from .history.rescale_history import RescaleHistory
 
 HISTORY_LENGTH = 16
 """The number of failures in the history (web.exception-history-size)."""
@@ -21,10 +21,15 @@ class JobLifecycle:
         name: of the job, for errors.
         exceptions: the failures under earlier coordinators.
         rescales: remembers changes of parallelism; None: one that remembers none.
+        began_ms: when the job began under an earlier coordinator, epoch milliseconds; 0: it did not.
     """
 
     def __init__(
-        self, name: str, exceptions: Iterable[ExceptionEntry] = (), rescales: RescaleHistory | None = None
+        self,
+        name: str,
+        exceptions: Iterable[ExceptionEntry] = (),
+        rescales: RescaleHistory | None = None,
+        began_ms: int = 0,
     ) -> None:
         self.status = JobStatus.INITIALIZING
         self.now_ms = 0
@@ -40,12 +45,21 @@ class JobLifecycle:
         self.failed_subtask = 0
         self.cancelled_by = ""
         """The client that cancelled the job; "" where none did."""
+        self.noted = 0
+        """Failures that were added to the history here."""
+        self.began_ms = began_ms
+        """When the job began under an earlier coordinator, epoch milliseconds; 0: it did not."""
         self._history = MoveHistory(f"job {name!r}")
 
     @property
     def may_fail(self) -> bool:
         """Return whether a failure or a cancel ends the job from here; else it is ending already, or has ended."""
         return self.status in (JobStatus.CREATED, JobStatus.RUNNING, JobStatus.RESTARTING)
+
+    def begin(self, now_ms: int) -> None:
+        """Note the time, which is that of the job's beginning unless it has begun earlier."""
+        self.now_ms = now_ms
+        self.timestamps[self.status.value] = min(self.began_ms or now_ms, now_ms)
 
     def enter(self, status: JobStatus, cause: str = "") -> None:
         """Enter a status.
@@ -68,6 +82,7 @@ class JobLifecycle:
         Args:
             failed: the attempt; None: the coordinator.
         """
+        self.noted += 1
         follows = self.status in (JobStatus.RESTARTING, JobStatus.FAILING, JobStatus.CANCELLING)
         self.exceptions.append(ExceptionEntry(self.now_ms, task, failure, FailurePlace.of(failed), follows))
 

@@ -110,9 +110,10 @@ class JobMaster:
         return self.attempts.by_id
 
     @property
-    def history_revision(self) -> tuple[int, int]:
+    def history_revision(self) -> tuple[int, ...]:
         """Return a value that changes with the history that outlives the coordinator."""
-        return self.restarts.count, self.autoscaler.history.revision
+        life = self._life
+        return self.restarts.count, life.noted, life.rescales.revision, self.autoscaler.history.revision
 
     @property
     def next_tick_ms(self) -> int | None:
@@ -124,12 +125,15 @@ class JobMaster:
         times = (self.checkpoints.next_tick_ms, self.sources.next_call_ms)
         return min((due for due in times if due is not None), default=None)
 
+    def begun_at(self, began_ms: int) -> None:
+        """Note, before the start, when the job began under an earlier coordinator; 0: it did not."""
+        self._life.began_ms = began_ms
+
     # events
 
     def start(self, now_ms: int) -> list[Command]:
         """Return the first commands: request slots."""
-        self._life.now_ms = now_ms
-        return self._scheduler.request_slots("the job starts")
+        return self._scheduler.begin(now_ms)
 
     def handle(self, event: ToCoordinator | Signal, now_ms: int) -> list[Command]:
         """Return what follows from an event; one of no live attempt, or of a job that has ended, changes nothing."""

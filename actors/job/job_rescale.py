@@ -11,8 +11,8 @@ from rayflink.graph.job_graph import JobGraph
 from ..messages.commands import AnswerRescale, Command, RescaleRequested
 from ..messages.executions import Execution
 from ..messages.states import ExecutionState, JobStatus
+from .history.rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
 from .job_checkpoints import JobCheckpoints
-from .rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
 from .rescaled_graph import rescaled_graph
 
 

@@ -39,6 +39,7 @@ from .attempts import Attempts
 from .autoscaling.autoscaler import Autoscaler
 from .autoscaling.reactive import ReactiveScaling, is_larger
 from .failures.job_restarts import JobRestarts
+from .history.rescale_history import RescaleHistory
 from .job_accumulators import JobAccumulators
 from .job_checkpoints import JobCheckpoints, JobStart
 from .job_description import JobReport
@@ -46,7 +47,6 @@ from .job_lifecycle import JobLifecycle
 from .job_rescale import JobRescale
 from .job_sources import JobSources
 from .job_traces import JobTraces
-from .rescale_history import RescaleHistory
 from .slot_wait import SlotRequest
 
 _ENDS = {
@@ -82,8 +82,8 @@ class JobScheduler:
         self.graph = graph = with_key_groups_of(start, graph)
         self.result: JobResult | None = None
         """The result, once the job has ended."""
-        rescales = RescaleHistory(JobSettings.of(graph.configuration).rescale_history)
-        self.life = JobLifecycle(graph.name, start.past.exceptions, rescales)
+        rescales = RescaleHistory(JobSettings.of(graph.configuration).rescale_history, start.past.rescales)
+        self.life = JobLifecycle(graph.name, start.past.exceptions, rescales, start.began_ms)
         self.slots = SlotRequest(JobSettings.of(graph.configuration).slot_timeout_ms)
         self.attempts = Attempts(graph, new_id, cached_files, start.past.attempt)
         self.sources = JobSources(graph, self.attempts)
@@ -129,6 +129,12 @@ class JobScheduler:
         return commands
 
     # slots and deployment
+
+    def begin(self, now_ms: int) -> list[Command]:
+        """Return the first commands of a job, which may have begun under an earlier coordinator."""
+        self.life.begin(now_ms)
+        self.life.rescales.resume(self.graph, now_ms)
+        return self.request_slots("the job starts")
 
     def request_slots(self, cause: str) -> list[Command]:
         """Request the slots of the job, for a reason in a few words."""

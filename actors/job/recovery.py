@@ -24,8 +24,8 @@ from ..checkpoints.files import CheckpointFiles, OpenStorage
 from ..messages.checkpoint_settings import CheckpointSettings
 from ..messages.commands import DiscardFiles
 from ..messages.executions import ExceptionEntry
-from ..messages.job_history import read_history
 from ..messages.messages import TaskFailure
+from .history.history_files import read_history
 from .job_checkpoints import JobStart, takes_checkpoints
 from .rescaled_graph import as_it_ran
 

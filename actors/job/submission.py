@@ -47,6 +47,7 @@ class Submission:
         modules: the files of `python.files`, packed; a coordinator that comes back has them from Ray.
         ends_at: where its end is noted, so that no dispatcher starts it again; None: nowhere.
         defaults: options of its cluster, for what the job's own say nothing about.
+        began_ms: when the job began, epoch milliseconds; 0: it has not begun.
         start_number: of the dispatcher's starts of the job, which it notes there; 0: none is noted.
     """
 
@@ -60,6 +61,7 @@ class Submission:
     ends_at: Stored | None = None
     start_number: int = 0
     defaults: Mapping[str, str] = field(default_factory=dict)
+    began_ms: int = 0
 
     def under(self, graph: JobGraph) -> JobGraph:
         """Return the job with the options of its cluster where it has none of its own."""

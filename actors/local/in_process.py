@@ -20,6 +20,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 
 from ..exchange.frames import Envelope, TaskAddress
 from ..job.command_performer import perform
+from ..job.history.history_writer import HistoryWriter
 from ..job.job_master import JobMaster
 from ..job.recovery import recover_or_start
 from ..messages.commands import (
@@ -86,6 +87,9 @@ class InProcessCluster:
         beginning = recover_or_start(graph, new_id, open_at)
         self._files = beginning.files
         self.job = JobMaster(graph, new_id, cached_files or {}, start=beginning.start)
+        self._history = HistoryWriter.beside(
+            partial(open_at, self._files.base), beginning.start, beginning.recovered, self.job.history_revision
+        )
         self._traces = trace_reporter(graph.configuration, self.job.report.metrics.group)
         self._executor = TaskExecutor(graph.configuration, clock, self, open_at, wake)
         self.answers: dict[str, Answer] = {}
@@ -129,6 +133,11 @@ class InProcessCluster:
             ConfigError: its parts do not fit the whole.
         """
         return self._executor.memory
+
+    def record_history(self) -> None:
+        """Store what the next coordinator of the job has to know, where it has changed, in a thread of its own."""
+        if self._history is not None:
+            self._history.observe(self.job.history_revision, lambda: self.job.report.past)
 
     @property
     def has_started(self) -> bool:
@@ -267,6 +276,8 @@ class InProcessCluster:
 
     def discard_files(self, command: DiscardFiles) -> None:
         """Delete files of a checkpoint."""
+        if command.folder == "" and self._history is not None:
+            self._history.end()
         self._files.discard(command)
 
     def call_for_enumerator(self, command: CallForEnumerator) -> None:
@@ -301,6 +312,9 @@ class InProcessCluster:
         """
         if self._traces is not None:
             self._traces.close()
+        if self._history is not None:
+            self.record_history()
+            self._history.end()
         self._executor.close(self.job.graph.id)
 
 

@@ -116,7 +116,7 @@ class ExceptionEntry:
     """One failure in the job's history.
 
     Args:
-        place: the attempt; None: the coordinator, or one under an earlier coordinator.
+        place: the attempt; None: the coordinator.
         is_concurrent: it came after another one, before the restart that this had caused.
     """
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -36,6 +37,7 @@ from ..checkpoints.storage_work import StorageWork
 from ..exchange.frames import TaskAddress
 from ..job.autoscaling.reactive import ReactiveSettings, fitted_graph
 from ..job.command_performer import deployments_first, perform
+from ..job.history.history_writer import HistoryWriter
 from ..job.job_document import job_document, newest_start, note_end
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
@@ -68,7 +70,6 @@ from ..messages.commands import (
     StopRequested,
     Tick,
 )
-from ..messages.job_history import store_history
 from ..messages.messages import TaskReport, ToCoordinator
 from ..messages.settings import JobSettings
 from ..messages.states import JobStatus
@@ -158,6 +159,7 @@ class Coordinator:
         if self._is_first:
             keep_logs(sys.stderr, warn=False)
         graph = submission.under(unpack(submission.program))
+        submission = replace(submission, began_ms=submission.began_ms or self._clock.now_ms())
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = recover_or_start(
             graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)
@@ -168,10 +170,14 @@ class Coordinator:
             graph = fitted_graph(graph, free_slots(submission.slot_cpus))
         self._description, self._ends_at = describe_graph(graph), submission.ends_at
         self._files = beginning.files
-        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning.start)
+        beginning_here = replace(beginning.start, began_ms=submission.began_ms)
+        self._job = JobMaster(graph, lambda: os.urandom(16).hex(), submission.cached_files, start=beginning_here)
         self._job.report.metrics.located(node_address())  # type: ignore[no-untyped-call]
         self._job.autoscaler.slot_cpus = submission.slot_cpus
-        self._stored_revision = (self._job.restarts.count, 0)
+        self._history = HistoryWriter.beside(
+            partial(self._open_storage, self._files.base), beginning.start, beginning.recovered,
+            self._job.history_revision,
+        )  # fmt: skip
         self._update_status()
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
@@ -454,9 +460,8 @@ class Coordinator:
 
     def _store_history(self) -> None:
         """Store the history of the job where it has changed; the autoscaler decides at ticks."""
-        if self._stored is not None and self._job.history_revision != self._stored_revision:
-            self._stored_revision = self._job.history_revision
-            self._storage_work.submit(store_history, self._open_storage(self._files.base), self._job.report.past)
+        if self._history is not None:
+            self._history.observe(self._job.history_revision, lambda: self._job.report.past)
 
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
         """Return whether the status is updated for this event; if not, it is for a later one or by the next tick.
@@ -530,6 +535,8 @@ class Coordinator:
         self._storage_work.submit(self._discard, command)
 
     def _discard(self, command: DiscardFiles) -> None:
+        if command.folder == "" and self._history is not None:
+            self._history.end()
         self._files.discard(command)
         if self._stored is not None and command.folder == "":
             delete_submissions(self._stored.open())

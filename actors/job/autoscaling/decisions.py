@@ -132,6 +132,7 @@ class DecisionHistory:
         newest = self.decisions[-1] if self.decisions else None
         if newest is None or (newest.outcome, newest.changes, newest.detail) != (job.outcome, job.changes, job.detail):
             self.decisions.append(job)
+            self.revision += 1
 
     def ended(self, pause_ms: int, failure: str, concerned: Iterable[str] = ()) -> None:
         """Note what came of the newest decision.

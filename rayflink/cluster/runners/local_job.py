@@ -58,6 +58,7 @@ class LocalJob:
         owner_timeout_ms: it is cancelled when no client has asked for news for so long; None: it goes on.
         at_end: called in the job's thread when it has ended.
         ends_at: where its end is noted before anybody learns of it; None: nowhere.
+        began_ms: when the job began, epoch milliseconds; 0: it begins now.
 
     Raises:
         StateError: what the job starts from cannot be read.
@@ -65,7 +66,7 @@ class LocalJob:
 
     def __init__(
         self, graph: JobGraph, description: Document, owner_timeout_ms: int | None,
-        at_end: Callable[[LocalJob], None], ends_at: Stored | None = None,
+        at_end: Callable[[LocalJob], None], ends_at: Stored | None = None, began_ms: int = 0,
     ) -> None:  # fmt: skip
         self.job_id = str(graph.id)
         self._description, self._at_end, self._ends_at = description, at_end, ends_at
@@ -75,6 +76,7 @@ class LocalJob:
         self._cluster = InProcessCluster(
             graph, SystemClock(), partial(sleep, self._woken), dict(graph.user_artifacts), wake=self._woken.set
         )
+        self._cluster.job.begun_at(began_ms)
         self.terminal = Terminal()
         self._buffer = ResultBuffer(lambda: not self._ended.is_set() and not self._is_leaving)
         self._is_cancelled = self._is_suspended = False
@@ -276,6 +278,7 @@ class LocalJob:
 
     def _publish(self) -> None:
         job = self._cluster.job
+        self._cluster.record_history()
         described = job.report.describe()
         self._published_at = time.monotonic()
         described["vertices"] = self._rates.added(described["vertices"], self._published_at)

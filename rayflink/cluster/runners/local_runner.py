@@ -72,7 +72,7 @@ class LocalRunner:
             graph = replace(_graph(submission), user_artifacts=tuple(self._cached_files(submission).items()))
             job = LocalJob(
                 graph, submission.description, submission.submission.owner_timeout_ms, self._note_end,
-                submission.submission.ends_at,
+                submission.submission.ends_at, submission.submission.began_ms,
             )  # fmt: skip
             with self._lock:
                 if self._is_closed:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from rayflink.actors.checkpoints.files import CheckpointFiles
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.job.command_performer import perform
+from rayflink.actors.job.history.job_history import JobHistory, decode_history, encode_history
+from rayflink.actors.job.job_checkpoints import JobStart
 from rayflink.actors.job.job_master import JobMaster
 from rayflink.actors.job.recovery import Beginning, recover_or_start
 from rayflink.actors.messages.commands import (
@@ -70,13 +70,15 @@ class SimulatedCoordinator:
         self._context = coordinators.context
         self._file_work: deque[FileWork] = deque()
         self._ticked_for: int | None = None
-        self._stored_revision = job.history_revision
+        self._stored_revision: object = None if epoch else job.history_revision
         self.zombie_until_ms: int | None = None
         """The time at which one ends that continues beside its successor; None: it leads."""
 
     def start(self) -> None:
         """Schedule the job."""
-        perform(self.job.start(self._context.clock.now_ms()), self)
+        now_ms = self._context.clock.now_ms()
+        self._coordinators.began_ms = self._coordinators.began_ms or now_ms
+        perform(self.job.start(now_ms), self)
 
     def handle(self, event: ToCoordinator | Signal) -> None:
         """Decide about an event, and perform what was decided."""
@@ -84,7 +86,7 @@ class SimulatedCoordinator:
         perform(self.job.handle(event, self._context.clock.now_ms()), self)
         if self is self._coordinators.leader and self.job.history_revision != self._stored_revision:
             self._stored_revision = self.job.history_revision
-            self._coordinators.decisions = json.loads(json.dumps(self.job.autoscaler.history.as_json()))
+            self._coordinators.history = encode_history(self.job.report.past)
         self._context.story.restarts += was_running and self.job.status is JobStatus.RESTARTING
 
     def tick(self) -> None:
@@ -212,8 +214,10 @@ class SimulatedCoordinators:
         self._cluster = cluster
         self._cached_files = dict(graph.user_artifacts)
         self._graph = graph
-        self.decisions: dict[str, Any] = {}
-        """Those of the autoscaler, as a coordinator finds them beside the checkpoints."""
+        self.history = encode_history(JobHistory())
+        """Of the job, as a coordinator finds it beside the checkpoints."""
+        self.began_ms = 0
+        """When the job began, epoch milliseconds; 0: it has not."""
         self.epoch = 0
         self.events = Lanes()
         self.answers: dict[str, Answer] = {}
@@ -316,12 +320,18 @@ class SimulatedCoordinators:
             self.context.note("take over", who, f"cannot begin: {error}")
             return
         self.context.note("take over", who, str([each.checkpoint_id for each in beginning.start.completed]))
-        past = replace(beginning.start.past, autoscaling=self.decisions)
-        beginning = replace(beginning, start=replace(beginning.start, past=past))
+        beginning = replace(beginning, start=self._with_history(beginning.start))
         self.latest = self._alive[self.epoch] = self._coordinator(beginning.laid_out(self._graph), beginning)
         self.savepoints.forget()
         self.context.story.coordinators += 1
         self.latest.start()
+
+    def _with_history(self, start: JobStart) -> JobStart:
+        """Return the start of a coordinator that has read the history; its counts stay, by which seeds are drawn."""
+        history, mine = decode_history(self.history), start.past
+        past = replace(history, restarts=mine.restarts, attempt=mine.attempt)
+        past = replace(past, exceptions=(*history.exceptions, *mine.exceptions))
+        return replace(start, past=past, began_ms=self.began_ms)
 
     # a source of events, and the clock
 

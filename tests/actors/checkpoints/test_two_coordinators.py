@@ -11,6 +11,8 @@ import pytest
 
 from rayflink.actors.checkpoints.failures import FailJob
 from rayflink.actors.checkpoints.files import CheckpointFiles
+from rayflink.actors.job.history.history_files import store_history
+from rayflink.actors.job.history.job_history import JobHistory
 from rayflink.actors.job.job_master import JobMaster
 from rayflink.actors.job.recovery import recover_or_start
 from rayflink.actors.local.in_process import InProcessCluster
@@ -21,7 +23,6 @@ from rayflink.actors.messages.commands import (
     PublishCheckpoint,
 )
 from rayflink.actors.messages.executions import ExceptionEntry
-from rayflink.actors.messages.job_history import JobHistory, store_history
 from rayflink.actors.messages.messages import CheckpointAborted, TaskFailure
 from rayflink.actors.messages.states import JobStatus
 from rayflink.datastream import StreamExecutionEnvironment
@@ -317,7 +318,7 @@ def test_the_numbers_of_a_job_go_on_under_another_coordinator():
     assert store_history(storage, JobHistory(3, 5, (failed,)))
     pauses = {"pauses_ms": [700, 900], "scalings": 2}
     assert store_history(storage, JobHistory(4, 6, (failed, failed), pauses))
-    assert storage.list("job") == ["job/past-000000002"]
+    assert storage.list("job") == ["job/past-000000000-000000001", "job/past-000000000-000000002"]
     start = recover_or_start(graph, lambda: B, lambda url: storage).start
     job = JobMaster(graph, lambda: os.urandom(16).hex(), {}, start=start)
     result = job.report.describe()

@@ -72,7 +72,7 @@ def test_a_submitted_job_is_built_in_topological_order_gets_slots_and_is_schedul
     assert names(job.on(SlotsGranted())) == built
     moves.append(job.master.status)
     assert moves == [JobStatus.INITIALIZING, JobStatus.CREATED, JobStatus.RUNNING]
-    assert list(job.master.timestamps) == ["CREATED", "RUNNING"]
+    assert list(job.master.timestamps) == ["INITIALIZING", "CREATED", "RUNNING"]
 
 
 def program(function: Any, **options: str) -> tuple[Any, Configuration]:

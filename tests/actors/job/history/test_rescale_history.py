@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rayflink.actors.job.rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
+from rayflink.actors.job.history.rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
 from rayflink.actors.messages.states import JobStatus
 from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.job_graph_builder import job_graph

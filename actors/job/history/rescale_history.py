@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rayflink.graph.job_graph import JobGraph
 
-from ..messages.states import JobStatus
+from ...messages.states import JobStatus
 
 COMPLETED, FAILED, IGNORED, IN_PROGRESS = "COMPLETED", "FAILED", "IGNORED", "IN_PROGRESS"
 SUCCEEDED, NO_SLOTS, NO_CHANGE = "SUCCEEDED", "EXCEPTION_OCCURRED", "NO_RESOURCES_OR_PARALLELISMS_CHANGE"
+COORDINATOR_LOST = "JOB_FAILOVER_RESTARTING"
 """Flink's words for the end of a rescale."""
 
 
@@ -55,22 +57,40 @@ class RescaleHistory:
 
     Args:
         length: how many it remembers; at least 0.
+        past: what `as_json` returned under an earlier coordinator.
     """
 
-    def __init__(self, length: int) -> None:
-        self._records: deque[RescaleRecord] = deque(maxlen=length)
-        self._current: RescaleRecord | None = None
-        self._counts: Counter[str] = Counter()
+    def __init__(self, length: int, past: Mapping[str, Any] | None = None) -> None:
+        past = past or {}
+        records = [RescaleRecord(**each) for each in past.get("history", ())]
+        self._records: deque[RescaleRecord] = deque(records, maxlen=length)
+        self._current = records[-1] if records and records[-1].state == IN_PROGRESS else None
+        self._counts: Counter[str] = Counter({str(key): int(number) for key, number in past.get("counts", {}).items()})
+        self.revision = 0
+        """A number that changes with what has to outlive the coordinator."""
+
+    def resume(self, graph: JobGraph, now_ms: int) -> None:
+        """Note what came of a change whose coordinator was lost.
+
+        Args:
+            graph: the job as it goes on.
+        """
+        if self._current is not None and self._current.after == _subtasks(graph):
+            self.end(COMPLETED, SUCCEEDED, now_ms)
+        else:
+            self.end(FAILED, COORDINATOR_LOST, now_ms)
 
     def begin(self, request_id: str, before: JobGraph, after: JobGraph, now_ms: int) -> None:
         """Record that a change has begun."""
         self._current = RescaleRecord(request_id, now_ms, _subtasks(before), _subtasks(after))
         self._records.append(self._current)
+        self.revision += 1
 
     def cancel(self, now_ms: int) -> None:
         """Record that the old tasks were cancelled."""
         if self._current is not None:
             self._current.cancelled_ms = now_ms
+            self.revision += 1
 
     def end(self, state: str, reason: str, now_ms: int) -> None:
         """Record that the change has ended."""
@@ -78,6 +98,7 @@ class RescaleHistory:
         if record is not None:
             record.state, record.reason, record.ended_ms = state, reason, now_ms
             self._counts[state] += 1
+            self.revision += 1
 
     def ignore(self, request_id: str, graph: JobGraph, now_ms: int) -> None:
         """Record a request for the parallelisms that the job has already."""
@@ -93,6 +114,10 @@ class RescaleHistory:
         counts = {state: self._counts[state] for state in (COMPLETED, FAILED, IGNORED)}
         counts[IN_PROGRESS] = int(self._current is not None)
         return {"counts": counts, "history": [record.describe() for record in reversed(self._records)]}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the next coordinator has to know, as plain data; the oldest change first."""
+        return {"counts": dict(self._counts), "history": [asdict(record) for record in self._records]}
 
 
 def _subtasks(graph: JobGraph) -> dict[str, int]:
