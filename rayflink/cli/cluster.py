@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from rayflink.cluster.cluster_server import ClusterServer, local_cluster, regist
 from rayflink.cluster.ray_cluster import ray_cluster
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.common.configuration import Configuration
-from rayflink.common.errors import RayflinkError
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
 from rayflink.launch.background_server import BackgroundServer, own_server, state_folder
@@ -31,6 +29,7 @@ from rayflink.version import __version__
 
 from .background import Background, write_private
 from .cluster_requests import ask
+from .cluster_upgrade import JobUpgrade, JobUpgrades, show_upgrades
 from .given_options import configuration_of, of_command_line
 from .render import printable
 from .script import FAILED, OK
@@ -43,7 +42,6 @@ RECOVERED_S = 300.0
 CANCELLED_S = 120.0
 """Seconds that `stop --cancel-jobs` waits until all jobs have ended."""
 LOOK_S = 0.5
-RENEW_S = 900.0
 _OVER = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -115,37 +113,59 @@ def recover(chosen: argparse.Namespace) -> int:
 
 
 def upgrade(chosen: argparse.Namespace) -> int:
-    """Let the dispatcher, then each job, go on with the version that is installed now, and return the exit code.
+    """Let the dispatcher, then each job, go on with the version that is installed now, and show what became of them.
 
     The dispatcher is replaced while the jobs run. Each job takes a savepoint and goes on from there in new processes;
-    one that cannot goes on as it was, or is tried again, and the next ones are left as they are.
+    one that cannot goes on as it was. A command that was interrupted can be given again.
+
+    Returns: the exit code: 1 where a job was not upgraded.
     """
     running = BACKGROUND.running()
     if running is None:
         print("rayflink: no cluster was started here; `rayflink cluster start` starts one", file=sys.stderr)
         return FAILED
+    if chosen.dry_run:
+        return _would_upgrade(JobUpgrades(running), chosen.local)
     same = [f"{options.REST_TOKEN.key}={running.token}", f"{options.REST_PORT.key}={urlsplit(running.url).port}"]
     chosen.options = [*same, *chosen.options]
-    if not _stop(running, chosen) or (started := _start(chosen)) is None:
+    started = _replace(running, chosen)
+    if started is None:
         return FAILED
-    jobs = [job for job in _jobs(started) if job["state"] not in _OVER]
+    upgrades = JobUpgrades(started)
+    jobs = upgrades.jobs()
     if chosen.local:
         print(f"dispatcher and jobs run rayflink {__version__} at {started.url}: {len(jobs)} jobs")
-        return OK
-    print(f"the dispatcher runs rayflink {__version__} at {started.url}; {len(jobs)} jobs follow")
-    return _renew(started, jobs)
+        return OK if show_upgrades(map(upgrades.of_process, jobs), "have begun anew") else FAILED
+    print(f"the dispatcher runs rayflink {__version__} at {started.url}; {len(jobs)} jobs follow", flush=True)
+    done: list[JobUpgrade] = []
+    try:
+        for job in jobs:
+            done.append(upgrades.renew(job))
+            print(f"{done[-1].job_id}  {printable(done[-1].name)}  {done[-1].outcome}", file=sys.stderr)
+    finally:  # Ctrl-C too
+        is_whole = show_upgrades(done, "were not upgraded")
+    return OK if is_whole else FAILED
 
 
-def _renew(server: BackgroundServer, jobs: Sequence[dict[str, Any]]) -> int:
-    for job in jobs:
-        try:
-            answer = ask(server, "POST", f"/rayflink/jobs/{job['jid']}/renewal", RENEW_S)
-        except RayflinkError as error:
-            print(f"rayflink: job {job['name']!r} ({job['jid']}) was not upgraded: {error}", file=sys.stderr)
-            return FAILED
-        name = printable(job["name"])
-        print(f"{job['jid']}  {name}  paused {answer['pause-ms']} ms  savepoint {answer['savepoint']}")
-    return OK
+def _would_upgrade(upgrades: JobUpgrades, is_local: bool) -> int:
+    """Show what `upgrade` would do; the exit code is 1 where a job would not be upgraded."""
+    print(f"the dispatcher would be replaced by one of rayflink {__version__}, and nothing is done now")
+    what, of_left = upgrades.would_renew, "would not be upgraded"
+    if is_local:
+        what, of_left = upgrades.of_process, "would begin anew"
+    return OK if show_upgrades(map(what, upgrades.jobs()), of_left) else FAILED
+
+
+def _replace(running: BackgroundServer, chosen: argparse.Namespace) -> BackgroundServer | None:
+    """Stop the dispatcher and start another; where that fails on Ray, its address and token stay for another try."""
+    started = None
+    try:
+        if _stop(running, chosen):
+            started = _start(chosen)
+    finally:
+        if started is None and not running.pid and BACKGROUND.running() is None:
+            BACKGROUND.note(running)
+    return started
 
 
 def stop(chosen: argparse.Namespace) -> int:

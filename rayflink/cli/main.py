@@ -190,6 +190,8 @@ def _add_cluster(commands: Subcommands) -> None:
     ways.choices["run"].add_argument("--state-file", metavar="FILE", help="write its process id and address to FILE")
     text = "cancel all jobs first"
     ways.choices["stop"].add_argument("--cancel-jobs", action="store_true", help=text)
+    text = "do nothing, and show what would become of each job; the exit code is 1 where one would not be upgraded"
+    ways.choices["upgrade"].add_argument("--dry-run", action="store_true", help=text)
 
 
 def _add_history_server(commands: Subcommands) -> None:

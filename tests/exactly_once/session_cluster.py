@@ -74,12 +74,16 @@ class SessionCluster:
         Raises:
             RoundFailed: there is none.
         """
-        pids = [process.pid for process in self._processes("") if f"ray::{kind}" in " ".join(_command(process))]
+        pids = self.pids(kind)
         if not pids:
             raise RoundFailed(f"there is no {kind} to kill")
         pid = choose(sorted(pids))
         os.kill(pid, signal.SIGKILL)
         return f"{kind} {pid}"
+
+    def pids(self, kind: str) -> set[int]:
+        """Return the processes of a kind of actor."""
+        return {process.pid for process in self._processes("") if f"ray::{kind}" in " ".join(_command(process))}
 
     def rayflink(self, *arguments: str) -> str:
         """Run a command of rayflink, and return what it printed.
@@ -87,13 +91,21 @@ class SessionCluster:
         Raises:
             RoundFailed: it failed.
         """
+        command = self.begin(*arguments)
+        try:
+            output, errors = command.communicate(timeout=400)
+        finally:
+            command.kill()
+        if command.returncode:
+            raise RoundFailed(f"rayflink {' '.join(arguments)} failed: {output}{errors}")
+        return output
+
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """Begin a command of rayflink, and return its process."""
         environment = {**self._environment("client"), "RAY_ADDRESS": f"127.0.0.1:{self._gcs}"}
         command = [sys.executable, "-m", "rayflink", *arguments, f"-Drest.port={self._rest}"]
         command += [f"-Dhigh-availability.storageDir={self.folder / 'ha'}"]
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
-        if ended.returncode:
-            raise RoundFailed(f"rayflink {' '.join(arguments)} failed: {ended.stdout}{ended.stderr}")
-        return ended.stdout
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def forget_dispatcher(self) -> None:
         """Remove the file by which a dispatcher of this machine is found."""

@@ -29,7 +29,16 @@ from .job_defaults import with_defaults
 from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
 from .job_ends import JobEnds, snapshot_of_ended
 from .job_starts import JobStarts
-from .renewal import RENEW_S, Renewal, await_running, is_end, savepoint_directory, take_savepoint
+from .renewal import (
+    RENEW_S,
+    Renewal,
+    RenewalPlan,
+    await_running,
+    is_end,
+    renewal_plan,
+    savepoint_directory,
+    take_savepoint,
+)
 
 __all__ = ["Dispatcher", "DispatcherSettings", "NotReady"]
 
@@ -211,7 +220,8 @@ class Dispatcher:
             return job_id
         try:
             self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again
-            numbered = self._starts.number(submission)  # an error leaves it accepted, and it is brought back
+            # an error leaves it accepted, and it is brought back
+            numbered = self._starts.number(submission, job.accepted_ms)
             try:
                 self._starts.start(numbered)
             except (ControlPlaneTimeout, TaskLost) as error:  # it is started as soon as that is possible
@@ -301,6 +311,20 @@ class Dispatcher:
             return document
         return status
 
+    def renewal_plan(self, job_id: str) -> RenewalPlan:
+        """Return what `renew` would do with a job.
+
+        Raises:
+            UnknownJob: there is none.
+            JobHasEnded: it has ended.
+            StorageError, JobExecutionError: its submission cannot be read.
+        """
+        with self._lock:
+            job = self._accepted.get(job_id)
+        self.running(job_id)
+        submission = None if job is None else self._starts.stored(job)
+        return renewal_plan(submission, self._registry.url, self._registry.starts(job_id))
+
     def renew(self, job_id: str, directory: str = "", wait_s: float = RENEW_S) -> Renewal:
         """Let a job go on in new processes, which have the versions that are installed now.
 
@@ -313,21 +337,18 @@ class Dispatcher:
             wait_s: seconds for the savepoint, and for the new beginning.
 
         Raises:
-            UnknownJob: there is none, or a program has started it by itself.
+            UnknownJob: there is none.
             JobHasEnded: it has ended.
-            JobExecutionError: it takes no checkpoints or gives no savepoint, and goes on as it was; or it has not begun
-                anew in time.
+            JobExecutionError: it takes no checkpoints, gives no savepoint, or a program has started it by itself, and
+                goes on as it was; or it has not begun anew in time.
         """
         self._ensure_leads()
         with self._lock:
             job = self._accepted.get(job_id)
-        running = self.running(job_id)
-        if job is None:
-            raise UnknownJob(job_id)
+        running, plan = self.running(job_id), self.renewal_plan(job_id)
+        if job is None or plan.reason:
+            raise JobExecutionError(job_id, plan.reason, plan.remedy)
         submission = self._starts.stored(job)
-        if submission.stored is None:
-            remedy = "stop it with a savepoint, and run its program again from there (-s)"
-            raise JobExecutionError(job_id, "takes no checkpoints, and would begin anew in new processes", remedy)
         directory = directory or savepoint_directory(submission.description, self._registry.url)
         savepoint = take_savepoint(job_id, running, directory, wait_s)
         began = time.monotonic()
@@ -341,7 +362,7 @@ class Dispatcher:
             if (snapshot := self._ends.read(job)) is not None:  # it came to its end after the savepoint
                 self._note(snapshot)
                 raise JobHasEnded(job_id, snapshot.state)
-            self._starts.start(self._starts.number(submission))
+            self._starts.start(self._starts.number(submission, job.accepted_ms))
             await_running(job_id, self._runner, wait_s)
         finally:
             self._starting.discard(job_id)
@@ -446,7 +467,7 @@ class Dispatcher:
         submission = self._starts.stored(job)
         log.warning("job %s does not run, and is brought back", job.name, extra={"job": job.job_id})
         try:
-            self._starts.start(self._starts.number(submission))
+            self._starts.start(self._starts.number(submission, job.accepted_ms))
         except RayflinkError as error:
             if not is_end(error):
                 raise

@@ -39,15 +39,18 @@ class JobStarts:
         """
         return RemoteSubmission.decode(self._registry.submission(job), other_rayflink=True)
 
-    def number(self, submission: RemoteSubmission) -> RemoteSubmission:
+    def number(self, submission: RemoteSubmission, accepted_ms: int) -> RemoteSubmission:
         """Note that a job is about to start, and return its submission with the number of the start.
+
+        Args:
+            accepted_ms: when the job was accepted, epoch milliseconds: it began then, whatever starts it.
 
         Raises:
             StorageError: it could not be noted, and the job must not be started now.
         """
         place = Stored(self._registry.folder(submission.job_id), dict(self._storage_options))
         start_number = self._registry.begin(submission.job_id)
-        inner = replace(submission.submission, ends_at=place, start_number=start_number)
+        inner = replace(submission.submission, ends_at=place, start_number=start_number, began_ms=accepted_ms)
         return replace(submission, submission=inner)
 
     def start(self, submission: RemoteSubmission) -> StartedJob:

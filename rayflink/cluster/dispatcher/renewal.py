@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.options import registry as options
+from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.storage.ledger import LedgerEnded
 
 from ..jobs.cluster_job import Document, RunningJob
 from ..runners.runner import Runner
 from .job_documents import is_over
 
-__all__ = ["RENEW_S", "Renewal", "await_running", "is_end", "savepoint_directory", "take_savepoint"]
+__all__ = [
+    "RENEW_S", "Renewal", "RenewalPlan", "await_running", "is_end", "renewal_plan", "savepoint_directory",
+    "take_savepoint",
+]  # fmt: skip
 
 RENEW_S = 300.0
 LOOK_S = 0.1
@@ -32,6 +36,41 @@ class Renewal:
 
     savepoint: str
     pause_s: float
+
+
+@dataclass(frozen=True)
+class RenewalPlan:
+    """The plan of a renewal, which `renew` carries out.
+
+    Args:
+        starts: how often the job was started.
+        directory: in which its savepoint would get a folder.
+        reason: why the job would be left as it is; "": it would go on in new processes.
+        remedy: what to do then.
+    """
+
+    starts: int
+    directory: str
+    reason: str = ""
+    remedy: str = ""
+
+
+def renewal_plan(submission: RemoteSubmission | None, registry: str, starts: int) -> RenewalPlan:
+    """Return what can be done with a job that has not ended.
+
+    Args:
+        submission: of the job; None: a program has started it by itself.
+        registry: address of the registry.
+        starts: how often the job was started.
+    """
+    remedy = "stop it with a savepoint, and run its program again from there (-s)"
+    if submission is None:
+        return RenewalPlan(starts, "", "was started by its program itself, without this cluster", remedy)
+    configured = Configuration.from_dict(dict(submission.description.get("configuration", {})))
+    directory = configured.get(options.SAVEPOINT_DIRECTORY) or savepoint_directory(submission.description, registry)
+    if submission.stored is None:
+        return RenewalPlan(starts, directory, "takes no checkpoints, and would begin anew in new processes", remedy)
+    return RenewalPlan(starts, directory)
 
 
 def savepoint_directory(description: Document, registry: str) -> str:

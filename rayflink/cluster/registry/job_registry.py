@@ -136,6 +136,10 @@ class JobRegistry:
             if self._storage.put_if_absent(_path(job_id, start_name(number)), b""):
                 return number
 
+    def starts(self, job_id: str) -> int:
+        """Return how often a job was started. Raises: `StorageError`: it cannot be read."""
+        return newest_start(self._storage.list(f"{FOLDER}/{job_id}"))
+
     def folder(self, job_id: str) -> str:
         """Return the address of the folder of a job, in which its end is noted."""
         return f"{self.url.rstrip('/')}/{FOLDER}/{job_id}"

@@ -43,6 +43,7 @@ class SubmissionEndpoints:
             Route("POST", "/rayflink/jobs", self._submit, Role.SUBMIT, takes_upload=True),
             Route("GET", "/rayflink/jobs", self._list, Role.READ),
             Route("GET", "/rayflink/dispatcher", self._describe, Role.READ),
+            Route("GET", f"{job}/renewal", self._renewal, Role.READ),
             Route("POST", f"{job}/renewal", self._renew, Role.OPERATE),
             Route("GET", f"{job}/news", self._news, Role.SUBMIT),
             Route("GET", f"{job}/rows", self._rows, Role.SUBMIT),
@@ -71,6 +72,18 @@ class SubmissionEndpoints:
     def _list(self, request: JsonRequest) -> Answer:
         keys = ("jid", "name", "state", "timestamps")
         return {"jobs": [{key: status[key] for key in keys} for status in self._dispatcher.statuses()]}
+
+    def _renewal(self, request: JsonRequest) -> Answer:
+        """Return what a renewal would do."""
+        job_id = hex_id(request, "jobid")
+        try:
+            plan = asked(lambda: self._dispatcher.renewal_plan(job_id))
+        except UnknownJob as error:
+            raise Refusal(404, str(error)) from error
+        except (JobHasEnded, JobExecutionError) as error:
+            raise Refusal(409, str(error)) from error
+        refusal = f"{plan.reason}; {plan.remedy}" if plan.reason else ""
+        return {"starts": plan.starts, "refusal": refusal, "target-directory": plan.directory}
 
     def _renew(self, request: JsonRequest) -> Answer:
         job_id = hex_id(request, "jobid")
