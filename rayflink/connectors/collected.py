@@ -215,7 +215,8 @@ class DrawnOnce:
 
     def _lost(self, drawn: int, first: int) -> JobExecutionError:
         reason = f"has lost {first - drawn} rows on their way to the program, from row {drawn} on"
-        remedy = "its coordinator died with rows that had not been drawn: run the program again, or write to a sink"
+        cause = "its coordinator or its dispatcher died with rows that had not been drawn"
+        remedy = f"{cause}: run the program again, or write to a sink"
         return JobExecutionError(self._job_id, reason, remedy)
 
 

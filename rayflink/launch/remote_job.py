@@ -19,6 +19,7 @@ from rayflink.actors.on_ray.driver.driver_output import DriverOutput
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import ConfigError, JobExecutionError, PlanError
 from rayflink.common.job_execution_result import DetachedJobExecutionResult, JobExecutionResult
+from rayflink.common.job_status import JobStatus
 from rayflink.common.options import registry as options
 from rayflink.common.user_code.python_files import beside_program
 from rayflink.connectors.collected import DrawnOnce, RowBlock
@@ -36,8 +37,12 @@ __all__ = ["AttachedRemoteJob", "RemoteJob", "RemoteJobClient", "ensure_sent"]
 
 FOLLOW_S = 1.0
 """Seconds that the dispatcher may keep a client waiting for news."""
-SUBMIT_S = 120.0
-"""Time that the dispatcher may take to store and start a job."""
+SUBMIT_S = 60.0
+"""Time that the dispatcher may take to store a job."""
+START_S = 1.0
+"""Seconds for which the answer to a submission waits for the start of the job."""
+LOOK_S = 0.2
+"""Seconds between two looks at a job that was accepted and waits for its processes."""
 NOTE_EVERY_S = 5.0
 """Seconds between two messages about what the job waits for."""
 CANCEL_S = 30.0
@@ -86,9 +91,10 @@ class RemoteJob(RemoteHandle):
 
     def _submit(self, submission: RemoteSubmission) -> None:
         try:
-            query = {"client": _client_name()}
+            query = {"client": _client_name(), "wait_s": START_S}
             request = ClusterRequest("POST", "/rayflink/jobs", query, submission.encode(), SUBMIT_S)
             self._cluster.ask(request, patient=True)
+            self._await_start()
         except RequestRefused as error:
             if error.status == 422:
                 raise self._refused(error) from error
@@ -99,6 +105,26 @@ class RemoteJob(RemoteHandle):
             end = f"`rayflink cancel {self.job_id} -D execution.target=remote` ends it"
             print(f"job {self._name!r} was interrupted as it was submitted; if it has begun, {end}", file=sys.stderr)
             raise
+
+    def _await_start(self) -> None:
+        """Wait until the accepted job has begun, or cannot begin now and is tried again.
+
+        Raises:
+            JobExecutionError: it cannot be started there.
+        """
+        noted_at = time.monotonic()
+        while True:
+            status = super().status()
+            failures = status.get("exceptions", ())
+            if status["state"] != JobStatus.INITIALIZING.value or failures:
+                break
+            if time.monotonic() - noted_at >= NOTE_EVERY_S:
+                noted_at = time.monotonic()
+                print(f"job {self._name!r}: accepted, waiting for processes", file=sys.stderr)
+            time.sleep(LOOK_S)
+        for failure in failures if status["state"] == JobStatus.FAILED.value else ():
+            if refusal := failure.get("refusal"):
+                raise JobExecutionError(self.job_id, *refusal)
 
     def status(self) -> dict[str, Any]:
         """Return the job as plain data; after its end, the last status."""

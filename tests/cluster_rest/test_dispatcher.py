@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError
 from rayflink.launch.remote_submission import PackedArchive, RemoteSubmission
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.storage import StorageError
+from tests.cluster.watching import eventually
 
 JOB, OTHER = "a" * 32, "b" * 32
 
@@ -40,7 +41,12 @@ class AtOnce(Executor):
     """Runs calls where they are submitted."""
 
     def submit(self, call: Any, /, *arguments: Any, **named: Any) -> Any:
-        call(*arguments, **named)
+        future: Future[Any] = Future()
+        try:
+            future.set_result(call(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 class FakeJob:
@@ -117,6 +123,43 @@ def test_a_submission_that_is_repeated_starts_one_job(storage: LocalStorage) -> 
     assert len(runner.starts) == 1
     with pytest.raises(DuplicateJob, match="already been submitted"):
         dispatcher.submit(submission(program=b"another").encode(), "me")
+
+
+def test_a_submission_is_accepted_at_once_and_its_job_starts_later(storage: LocalStorage) -> None:
+    runner, goes_on = FakeRunner(), threading.Event()
+    runner.meanwhile = lambda: _awaited(goes_on)
+    dispatcher = Dispatcher(storage, runner)  # type: ignore[arg-type]
+    dispatcher.take_over("http://here")
+    data = submission().encode()
+    assert dispatcher.submit(data, "me", wait_s=0.0) == JOB
+    assert [job.job_id for job in JobRegistry(storage).accepted()] == [JOB]
+    assert dispatcher.view(JOB).status()["state"] == "INITIALIZING" and runner.starts == []
+    dispatcher.look()
+    assert dispatcher.submit(data, "me", wait_s=0.0) == JOB, "nothing else starts it meanwhile"
+    goes_on.set()
+    assert eventually(lambda: dispatcher.view(JOB).status()["state"] == "RUNNING", within_s=10)
+    assert len(runner.starts) == 1
+    dispatcher.close()
+
+
+def test_what_keeps_an_accepted_job_from_its_start_is_its_end_with_the_remedy(storage: LocalStorage) -> None:
+    runner, goes_on = FakeRunner(), threading.Event()
+    runner.meanwhile = lambda: _awaited(goes_on)
+    runner.refuses = JobExecutionError(JOB, "cannot be loaded", "install its module")
+    dispatcher = Dispatcher(storage, runner)  # type: ignore[arg-type]
+    dispatcher.take_over("http://here")
+    assert dispatcher.submit(submission().encode(), "me", wait_s=0.0) == JOB
+    goes_on.set()
+    assert eventually(lambda: dispatcher.view(JOB).status()["state"] == "FAILED", within_s=10)
+    (failure,) = dispatcher.view(JOB).status()["exceptions"]
+    assert failure["refusal"] == ("cannot be loaded", "install its module")
+    with pytest.raises(JobExecutionError, match="cannot be loaded"):  # where the client waits for the start
+        dispatcher.submit(submission(OTHER).encode(), "me")
+    dispatcher.close()
+
+
+def _awaited(event: threading.Event) -> None:
+    assert event.wait(30)
 
 
 @pytest.mark.spec("S04", "memory")

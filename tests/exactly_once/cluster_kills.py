@@ -73,7 +73,7 @@ def _submitted(cluster: SessionCluster, folder: Path, number: int, rounds: int) 
     own.mkdir()
     rate = 100
     job = SubmittedLines(own, rate * ROUND_S * (rounds + 1) // 2, rate=rate)
-    answer = cluster.ask("POST", "/rayflink/jobs?client=kills", job.body(f"lines {number}"))
+    answer = cluster.ask("POST", "/rayflink/jobs?client=kills&wait_s=0", job.body(f"lines {number}"))
     assert answer["jobid"] == job.job_id
     return job
 

@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StartTimeout
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -199,15 +200,17 @@ class Dispatcher:
 
     # for clients
 
-    def submit(self, data: bytes, by: str) -> str:
+    def submit(self, data: bytes, by: str, wait_s: float | None = None) -> str:
         """Accept a job, durably, start it, and return its id. The same submission again changes nothing.
 
         Args:
             data: an encoded `RemoteSubmission`.
             by: the name of the client.
+            wait_s: time for its start; a job that needs longer has been accepted all the same, and what keeps it from
+                its start then is its end. None: as long as it takes.
 
         Raises:
-            JobExecutionError: it cannot be read, or not be started here.
+            JobExecutionError: it cannot be read; or, within the time, not be started here.
             DuplicateJob: another job has its id.
             DispatcherFenced: another dispatcher leads.
             StorageError: it cannot be stored, and is not accepted.
@@ -222,18 +225,33 @@ class Dispatcher:
             self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again
             # an error leaves it accepted, and it is brought back
             numbered = self._starts.number(submission, job.accepted_ms)
-            try:
-                self._starts.start(numbered)
-            except (ControlPlaneTimeout, TaskLost) as error:  # it is started as soon as that is possible
-                log.warning("job %s (%s) has not started yet: %s", submission.name, job_id, error)
-                self._attempts.failed(job_id, described(error))
-            except Exception as error:
-                self._give_up(submission, error)
-                raise
-        finally:
+            start = self._starters.submit(self._start_first, numbered)
+        except BaseException:
             self._starting.discard(job_id)
+            raise
         log.info("job %s was accepted from %s", submission.name, by, extra={"job": job_id})
+        try:
+            start.result(wait_s)
+        except CancelledError:  # the next dispatcher starts it
+            pass
+        except StartTimeout:
+            if start.done():
+                start.result()
+            log.info("job %s waits for its processes", submission.name, extra={"job": job_id})
         return job_id
+
+    def _start_first(self, submission: RemoteSubmission) -> None:
+        """Start a job that was accepted a moment ago."""
+        try:
+            self._starts.start(submission)
+        except (ControlPlaneTimeout, TaskLost) as error:  # it is started as soon as that is possible
+            log.warning("job %s (%s) has not started yet: %s", submission.name, submission.job_id, error)
+            self._attempts.failed(submission.job_id, described(error))
+        except Exception as error:
+            self._give_up(submission, error)
+            raise
+        finally:
+            self._starting.discard(submission.job_id)
 
     def _enter(self, job: AcceptedJob, data: bytes) -> bool:
         """Accept a job, and return whether the caller has to start it: it is new.
@@ -379,7 +397,8 @@ class Dispatcher:
         if job is None:  # it was cancelled meanwhile
             return
         self._ensure_leads()  # else another dispatcher starts it, and how it ends is not known here
-        document = beginning_document(job, submission.description, "FAILED", described(error))
+        refusal = (error.reason, error.remedy) if isinstance(error, JobExecutionError) else None
+        document = beginning_document(job, submission.description, "FAILED", described(error), refusal)
         self._note(JobSnapshot(document))
 
     def _ensure_leads(self) -> None:

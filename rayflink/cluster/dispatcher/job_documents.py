@@ -14,12 +14,24 @@ from ..registry.job_registry import AcceptedJob
 __all__ = ["beginning_document", "began_ms", "is_over", "last_document", "now_ms", "status_document"]
 
 
+DISPATCHER = "dispatcher"
+"""The task of a failure by which a job has not begun."""
+
+
 def beginning_document(
-    job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = ""
-) -> dict[str, Any]:
-    """Return the document of a job that has not begun here."""
+    job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = "",
+    refusal: tuple[str, str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the document of a job that has not begun here.
+
+    Args:
+        reason: why it could not begin; "": nothing has kept it from that.
+        refusal: the reason and the remedy of the `JobExecutionError` that its client raises; None: there is none.
+    """
     now = now_ms()
-    exceptions = [{"timestamp": now, "task": "dispatcher", "exception": reason}] if reason else []
+    exceptions: list[dict[str, Any]] = []
+    if reason:
+        exceptions.append({"timestamp": now, "task": DISPATCHER, "exception": reason, "refusal": refusal})
     status = {
         "jid": job.job_id,
         "name": job.name,

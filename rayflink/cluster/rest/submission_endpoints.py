@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rayflink.common.errors import JobExecutionError, RayflinkError
+from rayflink.common.job_status import JobStatus
 from rayflink.serving.framing import framed
 from rayflink.serving.json_requests import Answer, FileAnswer, JsonRequest, Refusal, Role, Route
 from rayflink.state.storage.storage import StorageError
@@ -57,7 +58,8 @@ class SubmissionEndpoints:
         try:
             # the client says its own name, the token is known
             by = f"{request.query.get('client', 'a client')[:100]} with the token {request.caller.name!r}"
-            return {"jobid": self._dispatcher.submit(data, by)}
+            seconds = wait_s(request) if "wait_s" in request.query else None
+            return {"jobid": self._dispatcher.submit(data, by, seconds)}
         except DuplicateJob as error:
             raise Refusal(409, str(error)) from error
         except (DispatcherFenced, NotReady) as error:
@@ -104,7 +106,9 @@ class SubmissionEndpoints:
     def _news(self, request: JsonRequest) -> Answer:
         job, timeout_s = self._finder.started(request, wait_s(request)), wait_s(request)
         if job is None:
-            return _binary({"note": "is being brought back", "chunks": [], "has_ended": False})
+            begins = self._finder.view(request).status()["state"] == JobStatus.INITIALIZING.value
+            note = "accepted, waiting for processes" if begins else "is being brought back"
+            return _binary({"note": note, "chunks": [], "has_ended": False})
         if isinstance(job, EndedJob):
             return _binary({"note": "", "chunks": [], **_end(job.view)})
         reads = request.query.get("output", "true") != "false"

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 
 from rayflink import dbapi, launch
+from rayflink.cluster.runners.local_job import LocalJob
+from rayflink.cluster.runners.local_runner import LocalRunner
 from rayflink.common import Configuration, JobCancelled, JobExecutionError, JobFailed, JobStatus
 from rayflink.common.errors import PlanError
 from rayflink.common.typeinfo import Types
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import KeyedProcessFunction, MapFunction, RuntimeContext, StreamExecutionEnvironment
+from rayflink.launch import remote_job
 from rayflink.launch.cluster_client import ClusterUnreachable
+from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.descriptors import ValueStateDescriptor
 from rayflink.table import StreamTableEnvironment
 
@@ -50,6 +54,30 @@ def test_a_job_prints_and_its_rows_come_back(capfd: pytest.CaptureFixture[str], 
     with numbers.execute_and_collect("doubles") as rows:
         assert list(rows) == [2, 4, 6, 8, 10]
     assert capfd.readouterr().out.splitlines() == ["2", "4", "6", "8", "10"]
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_job_whose_processes_take_long_is_accepted_and_awaited(
+    clusters: Clusters, is_refused: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start = LocalRunner.start
+
+    def slow(runner: LocalRunner, submission: RemoteSubmission) -> LocalJob:
+        assert eventually(lambda: "accepted, waiting for processes" in "".join(capsys.readouterr()))
+        if is_refused:
+            raise JobExecutionError(submission.job_id, "cannot be loaded", "install its module")
+        return start(runner, submission)
+
+    monkeypatch.setattr(LocalRunner, "start", slow)
+    monkeypatch.setattr(remote_job, "START_S", 0.0)
+    monkeypatch.setattr(remote_job, "NOTE_EVERY_S", 0.1)
+    env = clusters.environment()
+    env.from_sequence(1, 5).print()
+    if is_refused:
+        with pytest.raises(JobExecutionError, match="cannot be loaded; install its module"):
+            env.execute("refused")
+    else:
+        env.execute("slow")
 
 
 def test_statements_of_sql_run_there(clusters: Clusters, tmp_path: Path) -> None:
