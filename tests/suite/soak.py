@@ -6,6 +6,7 @@ is. Continuous integration runs one slice, chosen by the commit, so that many co
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import zlib
@@ -25,6 +26,7 @@ FEW_EXAMPLES = 8
 SHARE_OF_EXAMPLES = 6
 _ONLY_ON_RAY = re.compile(r"\s*(soak\s+and\s+)?ray\s*")
 """Expressions of marks that only tests on Ray match."""
+_EXCLUDED = re.compile(r"not (\w+)")
 ALL_EXAMPLES = pytest.StashKey[bool]()
 """Of a test of hypothesis that tries all examples it asks for, as it is in the slice that is run."""
 SETTINGS = "_hypothesis_internal_use_settings"
@@ -74,16 +76,38 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def is_left_out(file: Path, config: pytest.Config) -> bool:
-    """Return whether a file of tests is not of the part that `--part` takes, or has none on Ray where only those run.
+    """Return whether a file of tests is not of the part that `--part` takes, or has none that the marks let run.
 
     Such a file is not imported. To import and collect all of them takes longer than a third of the fast tests.
     """
-    if not file.name.startswith("test_"):
+    if not file.name.startswith("test_") or file.suffix != ".py":
         return False
     asked = config.getoption("--part")
     if asked and os.path.relpath(file, config.rootpath) not in Slice.parse(asked):
         return True
-    return bool(_ONLY_ON_RAY.fullmatch(config.option.markexpr)) and not marks_ray(file)
+    marks: str = config.option.markexpr
+    if _ONLY_ON_RAY.fullmatch(marks):
+        return not marks_ray(file)
+    excluded = excluded_marks(marks)
+    return bool(excluded) and not excluded.isdisjoint(marks_of_module(file.read_text(encoding="utf-8")))
+
+
+def excluded_marks(expression: str) -> set[str]:
+    """Return the marks with which no test runs under an expression of marks, as far as it is a list of `not MARK`."""
+    found = [_EXCLUDED.fullmatch(part.strip()) for part in expression.split(" and ")]
+    return {match[1] for match in found if match} if all(found) else set()
+
+
+def marks_of_module(text: str) -> set[str]:
+    """Return the marks in `pytestmark` of a module, which all of its tests bear."""
+    if "\npytestmark" not in text:
+        return set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            marks = node.value.elts if isinstance(node.value, ast.List) else [node.value]
+            attributes = [mark.func if isinstance(mark, ast.Call) else mark for mark in marks]
+            return {attribute.attr for attribute in attributes if isinstance(attribute, ast.Attribute)}
+    return set()
 
 
 def marks_ray(file: Path) -> bool:

@@ -75,6 +75,49 @@ def test_what_is_no_slice_is_refused(text):
 ALL = [f"test_long[{number}]" for number in range(12)]
 
 
+@pytest.mark.parametrize(
+    ("expression", "excluded"),
+    [
+        ("not slow and not ray", {"slow", "ray"}),
+        ("not ray", {"ray"}),
+        ("", set()),
+        ("not (slow or ray)", set()),
+        ("not slow or ray", set()),
+        ("ray and not slow", set()),
+    ],
+)
+def test_marks_are_excluded_by_a_list_of_them_alone(expression, excluded):
+    assert soak.excluded_marks(expression) == excluded
+
+
+@pytest.mark.parametrize(
+    ("line", "marks"),
+    [
+        ("pytestmark = pytest.mark.slow", {"slow"}),
+        ("pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures('cluster')]",
+         {"ray", "slow", "usefixtures"}),
+        ("pytestmark = [\n    pytest.mark.timeout(240),\n    pytest.mark.slow,\n]", {"timeout", "slow"}),
+        ("pytestmark = pytest.mark.parametrize('n', [pytest.param(1, marks=pytest.mark.slow), 2])", {"parametrize"}),
+        ("@pytest.mark.slow\ndef test_it(): ...", set()),
+        ("text = '''\npytestmark = pytest.mark.slow\n'''", set()),
+    ],
+)  # fmt: skip
+def test_the_marks_of_all_tests_of_a_module_are_read_without_importing_it(line, marks):
+    assert soak.marks_of_module(f"import pytest\n\n{line}\n") == marks
+
+
+def test_a_module_whose_tests_are_all_excluded_is_not_imported(tmp_path):
+    file = tmp_path / "test_module.py"
+    file.write_text("import pytest\npytestmark = [pytest.mark.slow]\n")
+
+    def is_left_out(expression):
+        option = SimpleNamespace(markexpr=expression)
+        return soak.is_left_out(file, SimpleNamespace(option=option, getoption=lambda name: "", rootpath=tmp_path))
+
+    assert is_left_out("not slow and not ray") and is_left_out("not slow")
+    assert not any(is_left_out(each) for each in ("not ray", "slow", ""))
+
+
 @pytest.mark.slow
 def test_long_tests_run_when_they_are_asked_for_and_never_otherwise(tmp_path):
     assert ran(tmp_path) == ["test_daily"]
