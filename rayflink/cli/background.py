@@ -133,7 +133,7 @@ class Background:
             arguments: a command that writes the file.
             settings: options that it gets by the environment, as a command line can be read by others.
 
-        Returns: None, with a message, where it has ended instead.
+        Returns: None, with a message, where it has ended instead, or does not listen in time and is ended.
         """
         state_folder().mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "rayflink", *arguments, "--state-file", str(self.state_path)]
@@ -151,10 +151,14 @@ class Background:
         server = self.running()
         if server is not None:
             return server
+        problem = f"the {self.title} ended with code {process.poll()} instead of starting"
         if process.poll() is None:
             process.kill()
+            process.wait()
+            problem = f"the {self.title} did not listen within {self.ready_s:g} s, and was ended"
         lines = self.log_path.read_text(errors="replace").splitlines()[-10:]
-        print("\n".join([f"rayflink: the {self.title} did not start; its log ends with:", *lines]), file=sys.stderr)
+        log = f"its log {self.log_path} ends with:" if lines else f"its log {self.log_path} is empty"
+        print("\n".join([f"rayflink: {problem}; {log}", *lines]), file=sys.stderr)
         return None
 
     def stop(self, server: BackgroundServer) -> bool:
