@@ -90,6 +90,40 @@ def test_a_killed_task_process_fails_the_job_and_is_named():
     assert str(killed) in caught.value.place
 
 
+def exits_at(gate: str) -> Any:
+    """A function that ends its process, without a word to Python, once there is a file `gate`."""
+
+    def run(value: int) -> int:
+        if os.path.exists(gate):
+            os._exit(7)
+        return value
+
+    return run
+
+
+@pytest.mark.spec("S09", "all-die", "isolated")
+def test_a_function_that_ends_its_process_takes_its_own_tasks_along_and_no_other_job(tmp_path):
+    bystander = endless(program().set_parallelism(1))
+    before = process_of(bystander, 1, 0)
+    env = program().set_parallelism(1)
+    numbers = env.from_source(DataGeneratorSource(records_per_second=1_000), None, "Numbers")
+    numbers.key_by(lambda value: value).map(exits_at(str(tmp_path / "gate"))).add_sink(lambda value: None)
+    bad = env.execute_async("bad")
+    assert watching.eventually(lambda: all_running(bad), within_s=40)
+    own = {process_of(bad, vertex, 0) for vertex in (0, 1)}
+    assert len(own) == 1 and before not in own, "one process for all tasks of a slot, and for one job"
+    (tmp_path / "gate").touch()
+    with pytest.raises(TaskLost):
+        bad.get_job_execution_result().result()
+    assert watching.eventually(lambda: not psutil.pid_exists(*own), within_s=30)
+    read = bystander.status()["vertices"][1]["numRecordsIn"]
+    assert watching.eventually(lambda: bystander.status()["vertices"][1]["numRecordsIn"] > read, within_s=30)
+    after = bystander.status()
+    assert (after["state"], after["metrics"]["numRestarts"], after["exceptions"]) == ("RUNNING", 0, [])
+    assert process_of(bystander, 1, 0) == before
+    bystander.cancel()
+
+
 def out_of_memory(value: int) -> None:
     raise MemoryError("no room")
 
