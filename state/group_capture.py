@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
-from .group_content import Content, encode_group
+from .group_content import Content, encode_states
 from .snapshot_copies import copy_values, read_copy
-from .snapshots import KeyedParts, SnapshotWriter
+from .snapshots import Blob, KeyedParts, SnapshotWriter
+from .state_sizes import GroupSizes
 from .timers import TimersCopy
 
 _PART = 4096
@@ -62,9 +63,13 @@ class GroupCapture:
     def write(self, writer: SnapshotWriter) -> KeyedParts:
         """Store each key group; one that is empty is left out."""
         contents = self.contents()
-        return KeyedParts(
-            {group: writer.put(encode_group(contents.pop(group), self._backend)) for group in sorted(contents)}
-        )
+        groups: dict[int, Blob] = {}
+        sizes = GroupSizes()
+        for group in sorted(contents):
+            data, states = encode_states(contents.pop(group), self._backend)
+            groups[group] = writer.put(data)
+            sizes.add_all(group, states)
+        return KeyedParts(groups, sizes=sizes.states())
 
     def release(self) -> None:
         """Let go of all values."""

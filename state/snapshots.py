@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .schema.state_summary import StateSummary
+from .state_sizes import StateSize
 
 SNAPSHOT_VERSION = 1
 
@@ -116,10 +117,11 @@ class SnapshotReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeyedParts:
-    """Written keyed state: key groups in the format of all backends, or the files of databases."""
+    """Written keyed state: key groups in the format of all backends, or the files of databases; and its sizes."""
 
     groups: Mapping[int, Blob] = field(default_factory=dict)
     databases: tuple[DatabaseFiles, ...] = ()
+    sizes: tuple[StateSize, ...] = ()
 
 
 class KeyedCapture(Protocol):
@@ -177,6 +179,9 @@ class StoredSnapshot:
     """The written state of one operator's subtask at one checkpoint, as the coordinator stores it.
 
     The parts are those of `OperatorSnapshot`, each as bytes or as a place in a stored file.
+
+    Args:
+        sizes: of the keyed states and timers, by name; empty where the writer did not note them.
     """
 
     keyed: Mapping[int, Blob] = field(default_factory=dict)
@@ -185,6 +190,7 @@ class StoredSnapshot:
     version: int = SNAPSHOT_VERSION
     databases: tuple[DatabaseFiles, ...] = ()
     states: tuple[StateSummary, ...] = ()
+    sizes: tuple[StateSize, ...] = ()
 
     @property
     def blobs(self) -> Iterable[Blob]:
@@ -215,7 +221,8 @@ def stored(snapshot: OperatorSnapshot, writer: SnapshotWriter) -> StoredSnapshot
     lists = {name: (mode, tuple(map(writer.put, entries))) for name, (mode, entries) in snapshot.lists.items()}
     lists |= {name: (mode, tuple(map(writer.put_pieces, own))) for name, (mode, own) in snapshot.pieces.items()}
     raw_keyed = {group: writer.put(data) for group, data in snapshot.raw_keyed.items()}
-    return StoredSnapshot(keyed.groups, lists, raw_keyed, snapshot.version, keyed.databases, snapshot.states)
+    version, states = snapshot.version, snapshot.states
+    return StoredSnapshot(keyed.groups, lists, raw_keyed, version, keyed.databases, states, keyed.sizes)
 
 
 def loaded(snapshot: StoredSnapshot, reader: SnapshotReader, reusable: bool = False) -> OperatorSnapshot:

@@ -16,6 +16,8 @@ from typing import Any
 from rayflink.common.metrics import metric_names as names
 from rayflink.common.metrics.histogram import Histogram
 from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.state.storage.manifest import CheckpointManifest
+from rayflink.state.storage.state_report import describe_state
 
 from ..messages.checkpoint_statistics import CheckpointMetrics
 
@@ -41,6 +43,7 @@ class CheckpointRecord:
         kind: CHECKPOINT, SAVEPOINT or SYNC_SAVEPOINT.
         awaited: vertex id -> indexes of its subtasks that acknowledge.
         subtasks: vertex id -> index of a subtask -> its report; replaced by each report, never changed.
+        manifest: of the newest completed ones, until somebody asks for the sizes of their state.
     """
 
     checkpoint_id: int
@@ -54,6 +57,19 @@ class CheckpointRecord:
     path: str = ""
     discarded: bool = False
     subtasks: Mapping[str, Mapping[int, SubtaskRecord]] = field(default_factory=dict)
+    manifest: CheckpointManifest | None = None
+    _state: dict[str, Any] | None = None
+
+    def state(self) -> dict[str, Any] | None:
+        """Return the sizes of its state, see `describe_state`; None where it is not complete, or not the newest."""
+        manifest = self.manifest
+        if manifest is not None:
+            self._state, self.manifest = describe_state(manifest), None
+        return self._state
+
+    def forget_state(self) -> None:
+        """Forget the sizes of its state: there is a newer one."""
+        self._state = self.manifest = None
 
     def acknowledged(self, vertex: str, subtask: int, metrics: CheckpointMetrics, now_ms: int) -> None:
         """Record that a subtask has acknowledged; other threads may read `subtasks` meanwhile, so it is replaced."""
@@ -238,11 +254,21 @@ class CheckpointHistory:
         """Return the record of a checkpoint that has not ended."""
         return self._under_way[checkpoint_id]
 
-    def completed(self, checkpoint_id: int, path: str, now_ms: int) -> None:
-        """Record that it is durable; `path` is the path to restore from, "" where it is in memory."""
+    def completed(
+        self, checkpoint_id: int, path: str, now_ms: int, manifest: CheckpointManifest | None = None
+    ) -> None:
+        """Record that it is durable.
+
+        Args:
+            path: to restore from; "" where it is in memory.
+            manifest: of its state.
+        """
         record = self._ended(checkpoint_id, COMPLETED, now_ms)
-        record.path = path
-        self._latest["savepoint" if record.is_savepoint else "completed"] = record
+        record.path, record.manifest = path, manifest
+        kind = "savepoint" if record.is_savepoint else "completed"
+        if kind in self._latest:
+            self._latest[kind].forget_state()
+        self._latest[kind] = record
         for name, value in (record.sizes() | {"end_to_end_duration": record.duration_ms}).items():
             self._spread[name].update(value)
         self.on_end(record)
@@ -318,6 +344,8 @@ class CheckpointHistory:
     def describe(self, checkpoint_id: int | None) -> dict[str, Any] | None:
         """Return all that is known of one checkpoint, each vertex with its subtasks; None when it is not remembered.
 
+        The newest ones have the sizes of their state as "state", see `describe_state`; it is null for the others.
+
         Args:
             checkpoint_id: its number; None: the overview of all.
         """
@@ -327,7 +355,8 @@ class CheckpointHistory:
         if record is None:
             return None
         details = record.details()
-        return details | {"tasks": {name: entry | record.of_vertex(name) for name, entry in details["tasks"].items()}}
+        tasks = {name: entry | record.of_vertex(name) for name, entry in details["tasks"].items()}
+        return details | {"tasks": tasks, "state": record.state()}
 
     def of_vertex(self, checkpoint_id: int, vertex: str) -> dict[str, Any] | None:
         """Return the answer of `.../details/:checkpointid/subtasks/:vertexid`; None when there is no such subtask."""

@@ -166,7 +166,7 @@ class PendingCheckpoints:
         assert pending.published is not None
         completed = CompletedCheckpoint(pending.base, pending.published, not what.is_savepoint)
         self._conclude(pending, was_completed=True)
-        self._history.completed(number, completed.path, now_ms)
+        self._history.completed(number, completed.path, now_ms, completed.manifest)
         self._failures.succeeded(number)
         self._timing.completed(number, commits, now_ms)
         commands: list[Decision] = []

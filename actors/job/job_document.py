@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from rayflink.state.storage.storage import Storage
 
 MOST_DETAILS = 20
-"""The number of checkpoints whose details are in the object, the newest."""
+"""The number of checkpoints whose details are in the object, the newest; and those from which a job would start."""
 DEEPEST = 20
 """Values at this depth of others are text."""
 ENDED = "ended"
@@ -38,8 +38,8 @@ def job_document(
     Returns: "status", "description", "checkpoints", "details" (checkpoint id -> its details) and "accumulators".
     """
     statistics = checkpoints(None) or {}
-    ids = [int(entry["id"]) for entry in statistics.get("history", ())][:MOST_DETAILS]
-    details = {str(number): checkpoints(number) for number in ids}
+    ids = {int(entry["id"]) for entry in [*statistics.get("history", ())[:MOST_DETAILS], *_newest(statistics)]}
+    details = {str(number): checkpoints(number) for number in sorted(ids)}
     return {
         "status": dict(status),
         "description": dict(description),
@@ -47,6 +47,12 @@ def job_document(
         "details": {number: detail for number, detail in details.items() if detail is not None},
         "accumulators": plain(accumulators),
     }
+
+
+def _newest(statistics: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the newest checkpoint, and savepoint, of which the sizes of the state are known."""
+    latest = statistics.get("latest") or {}
+    return (latest[kind] for kind in ("completed", "savepoint") if latest.get(kind))
 
 
 def plain(value: object, depth: int = DEEPEST) -> Any:

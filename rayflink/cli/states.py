@@ -17,6 +17,7 @@ from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.plain_table import table
 from rayflink.state.classes.plain_classes import only_plain_classes
 from rayflink.state_processor import differences, read_savepoint
+from rayflink.state_processor.sizes import count_rows, stored_states
 
 from .argument_types import EXPORT_FORMATS
 from .given_options import configuration_of
@@ -168,11 +169,6 @@ def _has(savepoint: Savepoint, operator: str) -> bool:
     return any(operator in (candidate.uid, candidate.id, candidate.name) for candidate in savepoint.operators)
 
 
-def _chosen_states(savepoint: Savepoint, chosen: argparse.Namespace) -> Iterator[tuple[Any, SavedState]]:
-    operators = savepoint.operators if chosen.operator is None else (savepoint.operator(chosen.operator),)
-    return ((operator, state) for operator in operators for state in operator.states)
-
-
 def _states_table(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
     manifest = savepoint.manifest
     head = (
@@ -180,16 +176,18 @@ def _states_table(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
         f"{moment(manifest.timestamp_ms)}, "
         f"{len(manifest.operators)} operators"
     )
+    columns = ["uid", "operator", "state", "kind", "values", "bytes", "entries", "largest key group"]
     rows = [
-        (
-            operator.uid or "-", shorten_text(operator.name), state.name, state.summary.kind,
-            state.summary.value_type or "-", state.count() if chosen.count else None,
-        )
-        for operator, state in _chosen_states(savepoint, chosen)
+        [
+            operator.uid or "-", shorten_text(operator.name), state["name"], state["kind"], state["values"] or "-",
+            state["bytes"], _entries_text(state), _largest_text(state["largest_group"]),
+        ]
+        for operator, state in stored_states(savepoint, chosen.operator)
     ]  # fmt: skip
-    columns = ["uid", "operator", "state", "kind", "values", "rows"]
-    if not chosen.count:
-        columns, rows = columns[:-1], [row[:-1] for row in rows]  # type: ignore[misc]
+    if chosen.count:
+        columns.append("rows")
+        for row, (operator, state) in zip(rows, stored_states(savepoint, chosen.operator), strict=True):
+            row.append(count_rows(operator, state))
     return f"{head}\n\n{table(columns, rows)}" if rows else f"{head}, no state"
 
 
@@ -197,12 +195,14 @@ def _states_json(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
     manifest = savepoint.manifest
     states = [
         {
-            "operator_id": operator.id, "uid": operator.uid, "operator": operator.name, "state": state.name,
-            "kind": state.summary.kind, "values": state.summary.value_type, "ttl_ms": state.ttl_ms,
+            "operator_id": operator.id, "uid": operator.uid, "operator": operator.name, "state": state["name"],
+            "kind": state["kind"], "values": state["values"] or "", "ttl_ms": _ttl_ms(state),
             "parallelism": operator.parallelism, "max_parallelism": operator.max_parallelism,
-            **({"rows": state.count()} if chosen.count else {}),
+            **{name: state[name] for name in ("bytes", "written_bytes", "entries", "is_estimate", "largest_group",
+                                              "key_groups")},
+            **({"rows": count_rows(operator, state)} if chosen.count else {}),
         }
-        for operator, state in _chosen_states(savepoint, chosen)
+        for operator, state in stored_states(savepoint, chosen.operator)
     ]  # fmt: skip
     about = {
         "kind": manifest.kind,
@@ -211,6 +211,21 @@ def _states_json(savepoint: Savepoint, chosen: argparse.Namespace) -> str:
         "job_name": manifest.job_name,
     }
     return json.dumps({**about, "timestamp": manifest.timestamp_ms, "states": states}, indent=2)
+
+
+def _ttl_ms(state: dict[str, Any]) -> int | None:
+    text = str(state["ttl"] or "").partition(" ")[0]
+    return int(text) if text.isdigit() else None
+
+
+def _entries_text(state: dict[str, Any]) -> Any:
+    if state["entries"] is None:
+        return "-"
+    return f"about {state['entries']:,}" if state["is_estimate"] else state["entries"]
+
+
+def _largest_text(largest: dict[str, Any] | None) -> str:
+    return "-" if largest is None else f"{largest['group']} ({largest['share']:.0%})"
 
 
 def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rayflink.operators.windows.window import TimeWindow
 from rayflink.state.errors import StateError
 from rayflink.state.storage.manifest import StateSummary
+from rayflink.state.storage.state_report import ENUMERATOR, RAW_KEYED, USER
 
 from .columns import NoColumnError, array, common_field
 from .contents import OperatorContents, entry_value
@@ -20,11 +21,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 65_536
 _COLUMNS = ("subtask", "key", "window_start", "window_end", "namespace", "position", "map_key", "value", "time",
             "domain", "last_access", "expires")  # fmt: skip
-USER = "user/"
-"""Prefix of the names of users' operator states, in the table of all lists of an operator."""
 _SPLITS = "source-splits"
-ENUMERATOR = "source-enumerator"
-RAW_KEYED = "raw keyed state"
 KEYED_KINDS = frozenset({"value", "list", "map", "reducing", "aggregating", TIMERS})
 
 

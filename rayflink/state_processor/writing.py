@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rayflink.state.errors import StateError
-from rayflink.state.group_content import encode_group
+from rayflink.state.group_content import encode_states
 from rayflink.state.snapshots import Blob, StoredSnapshot
+from rayflink.state.state_sizes import GroupSizes
 from rayflink.state.storage.manifest import METADATA, CheckpointManifest, OperatorManifest
 from rayflink.state.storage.manifest_format import encode_manifest
 from rayflink.state.storage.snapshot_files import SnapshotFileWriter, SnapshotPlace
@@ -76,8 +77,12 @@ def empty_manifest(job_name: str) -> CheckpointManifest:
 def _write_operator(operator: OperatorState, writer: SnapshotFileWriter) -> OperatorManifest:
     width, most = operator.parallelism, operator.max_parallelism
     keyed: list[dict[int, Blob]] = [{} for _ in range(width)]
+    sizes = [GroupSizes() for _ in range(width)]
     for group, content in operator.contents.groups():
-        keyed[group * width // most][group] = writer.put(encode_group(content, "a savepoint"))
+        subtask = group * width // most
+        data, states = encode_states(content, "a savepoint")
+        keyed[subtask][group] = writer.put(data)
+        sizes[subtask].add_all(group, states)
     raw: list[dict[int, Blob]] = [{} for _ in range(width)]
     for group, data in operator.contents.raw_groups():
         raw[group * width // most][group] = writer.put(data)
@@ -86,8 +91,10 @@ def _write_operator(operator: OperatorState, writer: SnapshotFileWriter) -> Oper
         for subtask, entries in enumerate(shares):
             if entries or mode == "broadcast":
                 lists[subtask][name] = mode, tuple(map(writer.put, entries))
-    parts = zip(keyed, lists, raw, strict=True)
-    snapshots = [StoredSnapshot(groups, of_lists, raw_groups) for groups, of_lists, raw_groups in parts]
+    snapshots = [
+        StoredSnapshot(groups, of_lists, raw_groups, sizes=of_states.states())
+        for groups, of_lists, raw_groups, of_states in zip(keyed, lists, raw, sizes, strict=True)
+    ]
     coordinator = operator.manifest.coordinator
     return replace(
         operator.manifest,

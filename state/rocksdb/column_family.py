@@ -50,7 +50,7 @@ class ColumnFamily:
 
     def __init__(self, store: RocksDBStore, name: str) -> None:
         self._store = store
-        self._name = name
+        self.name = name
         self._rows: rocksdict.Rdict | None = None
         self._handle: rocksdict.ColumnFamily | None = None
         self._overlay: WriteOverlay | None = None
@@ -132,7 +132,7 @@ class ColumnFamily:
         """Create the column family, if it does not exist: another thread is about to write rows."""
         if self._rows is None:
             try:
-                self._rows, self._handle = self._store.open_column(self._name)
+                self._rows, self._handle = self._store.open_column(self.name)
             except DatabaseError:
                 raise
             except Exception as error:
@@ -251,6 +251,11 @@ class ColumnFamily:
             return 0
         return self._rows.property_int_value("rocksdb.cur-size-active-mem-table") or 0
 
+    @property
+    def files_text(self) -> str | None:
+        """Return RocksDB's text on the column family's files; None where there are none."""
+        return None if self._rows is None else self._rows.property_value("rocksdb.sstables")
+
     def ingest(self, files: list[Path]) -> None:
         """Ingest files of sorted rows, which are moved into the database."""
         import rocksdict
@@ -259,7 +264,7 @@ class ColumnFamily:
         options.set_move_files(True)
         try:
             if self._rows is None:
-                self._rows, self._handle = self._store.open_column(self._name)
+                self._rows, self._handle = self._store.open_column(self.name)
             self._rows.ingest_external_file([str(file) for file in files], options)
         except Exception as error:
             raise self._database_error("ingest rows", error) from error
@@ -281,7 +286,7 @@ class ColumnFamily:
         import rocksdict
 
         if self._rows is None:
-            self._rows, self._handle = self._store.open_column(self._name)
+            self._rows, self._handle = self._store.open_column(self.name)
         batch = rocksdict.WriteBatch(raw_mode=True)
         batch.set_default_column_family(self._handle)
         return batch

@@ -229,7 +229,7 @@ class RocksDBBackend(GroupedBackend[Table, RocksDBTimerQueue]):
         increments = self._increments.begin(checkpoint_id), partial(self._increments.stored, checkpoint_id)
         near = self._track_capture(self._capture_memory({}))
         return DatabaseCapture(
-            link, self.store.unlink, self._key_groups, lambda: about(self._layout.namespaces.classes), near, increments
+            link, self.store, self._key_groups, lambda: about(self._layout.namespaces.classes), near, increments
         )
 
     def _capture_memory(self, tables: dict[str, tuple[str, Table]]) -> GroupCapture:

@@ -12,9 +12,12 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from ..group_capture import GroupCapture
-from ..group_content import encode_group
+from ..group_content import encode_states
 from ..snapshots import Blob, DatabaseFiles, FileSlice, KeyedParts, SnapshotWriter
-from .rocksdb_files import AboutDatabase, StoredDatabase
+from ..state_sizes import GroupSizes, StateSize
+from .rocksdb_files import STATE, TIMERS, AboutDatabase, StoredDatabase
+from .rocksdb_store import RocksDBStore
+from .sorted_files import StoredColumn
 
 _SHARED = ".sst"
 _UNUSED = (".log", "LOCK", "LOG", "IDENTITY")
@@ -82,24 +85,23 @@ class DatabaseCapture:
 
     Args:
         link: gives the folder with links to its files, when it is made.
-        unlink: removes that folder.
+        store: the database.
         key_groups: those of the subtask.
         about: describes what the database holds; asked when the links are made, for rows are written before.
         near: the timers in memory, and the filters.
-        base: file -> where it is stored already.
-        written: called with the files, once all are stored.
+        increments: file -> where it is stored already; and what is called with the files, once all are stored.
     """
 
     def __init__(
         self,
         link: Future[Path],
-        unlink: Callable[[Future[Path]], None],
+        store: RocksDBStore,
         key_groups: range,
         about: Callable[[], AboutDatabase],
         near: GroupCapture,
         increments: tuple[Mapping[str, FileSlice], Callable[[Mapping[str, Blob]], None]],
     ) -> None:
-        self._link, self._unlink, self._key_groups, self._about = link, unlink, key_groups, about
+        self._link, self._store, self._key_groups, self._about = link, store, key_groups, about
         self._near, (self._base, self._written) = near, increments
 
     def write(self, writer: SnapshotWriter) -> KeyedParts:
@@ -110,8 +112,8 @@ class DatabaseCapture:
             SerializationError: a value cannot be turned into bytes.
         """
         if writer.is_savepoint:
-            return KeyedParts(self._write_groups(writer))
-        groups = self._near.write(writer).groups
+            return self._write_groups(writer)
+        near = self._near.write(writer)
         files: dict[str, Blob] = {}
         folder = self._link.result()
         for file in sorted(folder.iterdir()):
@@ -121,24 +123,35 @@ class DatabaseCapture:
             files[file.name] = writer.put_file(file, file.suffix == _SHARED) if stored is None else stored
         shared = frozenset(name for name in files if name.endswith(_SHARED))
         self._written({name: files[name] for name in shared})
-        first, end = self._key_groups.start, self._key_groups.stop
-        return KeyedParts(groups, (DatabaseFiles(first, end, files, shared, self._about().encode()),))
+        first, end, about = self._key_groups.start, self._key_groups.stop, self._about()
+        database = DatabaseFiles(first, end, files, shared, about.encode())
+        return KeyedParts(near.groups, (database,), (*near.sizes, *self._sizes(folder, about)))
+
+    def _sizes(self, folder: Path, about: AboutDatabase) -> tuple[StateSize, ...]:
+        """Return the sizes of the states, and of the queues of which timers are in the database."""
+        columns = [StoredColumn(name, kind, STATE + name, not kind.endswith("list"))
+                   for name, kind in about.tables.items()]  # fmt: skip
+        columns += [StoredColumn(name, "timers", TIMERS + name) for name in about.far_from_ms]
+        return self._store.sorted_files.sizes(folder, columns, self._base.keys(), self._key_groups)
 
     def release(self) -> None:
         """Remove the links."""
         self._near.release()
-        self._unlink(self._link)
+        self._store.unlink(self._link)
 
-    def _write_groups(self, writer: SnapshotWriter) -> dict[int, Blob]:
-        contents, groups = self._near.contents(), {}
+    def _write_groups(self, writer: SnapshotWriter) -> KeyedParts:
+        contents, sizes = self._near.contents(), GroupSizes()
+        groups: dict[int, Blob] = {}
         folder = self._link.result()
         with StoredDatabase(folder, self._about()) as stored:
             for group in self._key_groups:
                 content = contents.pop(group, None) or {"tables": {}, "timers": {}}
                 stored.add_group(group, content, self._near.filters)
                 if content["tables"] or content["timers"]:
-                    groups[group] = writer.put(encode_group(content, "the RocksDB backend"))
-        return groups
+                    data, states = encode_states(content, "the RocksDB backend")
+                    groups[group] = writer.put(data)
+                    sizes.add_all(group, states)
+        return KeyedParts(groups, sizes=sizes.states())
 
 
 __all__ = ["DatabaseCapture", "Increments"]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..private_folders import make_private
 from .column_family import ColumnFamily, DatabaseError
+from .sorted_files import SortedFile, SortedFiles, sorted_files
 
 if TYPE_CHECKING:
     import rocksdict
@@ -125,6 +126,8 @@ class RocksDBStore:
         self.folder = folder
         self._memory = memory
         self._options = options or RocksDBOptions()
+        self.sorted_files = SortedFiles()
+        """The files of its checkpoints, by state and key group."""
         self._columns: dict[str, ColumnFamily] = {}
         self._opened: rocksdict.Rdict | None = None
         self._flushing: dict[str, Future[None]] = {}
@@ -289,15 +292,20 @@ class RocksDBStore:
         for flushed in under_way:
             flushed.result()
         try:
+            before = self._files_by_name(columns)
             checkpoint = rocksdict.Checkpoint(self.database)
             checkpoint.create_checkpoint(str(folder))
             del checkpoint  # it keeps the database open
+            self.sorted_files.linked(folder, before | self._files_by_name(columns))  # a compaction may come between
         except Exception as error:
             _remove(folder)
             raise DatabaseError("make links to its files", str(folder), str(error)) from error
         with self._lock:
             self._links.add(folder)
         return folder
+
+    def _files_by_name(self, columns: Sequence[ColumnFamily]) -> dict[str, SortedFile]:
+        return sorted_files(self.database.live_files(), {column.name: column.files_text for column in columns})
 
     def unlink(self, link: Future[Path]) -> None:
         """Remove a folder with links, once it is made; may be called by any thread, and after `close`."""
@@ -306,6 +314,7 @@ class RocksDBStore:
     def _unlink(self, link: Future[Path]) -> None:
         if link.exception() is not None:
             return  # there is none
+        self.sorted_files.unlinked(link.result())
         _remove(link.result())
         with self._lock:
             self._links.discard(link.result())

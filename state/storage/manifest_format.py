@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import DamagedFileError, VersionMismatch
 from ..snapshots import Blob, DatabaseFiles, FileSlice, StoredSnapshot
+from ..state_sizes import GroupSize, StateSize
 from .manifest import CheckpointManifest, OperatorManifest, StateSummary
 
 MAGIC = b"RAYFCHK\n"
@@ -130,6 +131,8 @@ class _Encoder:
             document["lists"] = [[name, mode, self.blobs(entries)] for name, (mode, entries) in lists]
         if snapshot.databases:
             document["databases"] = list(map(self.database, snapshot.databases))
+        if snapshot.sizes:
+            document["sizes"] = list(map(_size, snapshot.sizes))
         return document
 
     def database(self, database: DatabaseFiles) -> list[Any]:
@@ -175,7 +178,8 @@ class _Decoder:
         raw_keyed = self._by_name(document.get("raw_keyed", ((), ())))
         lists = {name: (mode, self._blobs(entries)) for name, mode, entries in document.get("lists", ())}
         databases = tuple(map(self._database, document.get("databases", ())))
-        return StoredSnapshot(keyed, lists, raw_keyed, document["version"], databases)
+        sizes = tuple(map(_size_of, document.get("sizes", ())))
+        return StoredSnapshot(keyed, lists, raw_keyed, document["version"], databases, (), sizes)
 
     def _database(self, fields: list[Any]) -> DatabaseFiles:
         first_group, end_group, files, shared, about = fields
@@ -197,6 +201,17 @@ class _Decoder:
     def _inline(self, length: int) -> bytes:
         start, self._at = self._at, self._at + length
         return self._data[start : self._at]
+
+
+def _size(size: StateSize) -> list[Any]:
+    """Return a size as JSON, with its key groups as columns."""
+    return [size.name, size.kind, size.written_bytes, size.is_estimate, list(zip(*size.groups, strict=True))]
+
+
+def _size_of(fields: Sequence[Any]) -> StateSize:
+    name, kind, written_bytes, is_estimate, columns = fields
+    groups = tuple(GroupSize(*numbers) for numbers in zip(*columns, strict=True))
+    return StateSize(name, kind, written_bytes, groups, is_estimate)
 
 
 __all__ = ["FORMAT", "MAGIC", "decode_manifest", "encode_manifest"]

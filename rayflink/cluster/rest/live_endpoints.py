@@ -112,19 +112,32 @@ class LiveEndpoints:
         return self._once((job_id, summary["id"]), read)
 
     def _state(self, request: JsonRequest) -> Answer:
-        overview = self._view(request).checkpoints() or {}
-        latest = overview.get("latest") or {}
+        """Return the sizes of the state in the newest checkpoint: as the job knows them, else as its manifest does."""
+        view = self._view(request)
+        latest = (view.checkpoints() or {}).get("latest") or {}
         stored = [latest[kind] for kind in ("completed", "savepoint") if latest.get(kind)]
-        newest: Mapping[str, Any] = max(stored, key=lambda entry: int(entry["id"]), default={})
+        restored = [latest["restored"]] if latest.get("restored") else []
+        newest: Mapping[str, Any] = max(stored or restored, key=lambda entry: int(entry["id"]), default={})
         path = newest.get("external_path")
         if not newest:
             return {"reason": "no checkpoint has been completed yet", "operators": []}
+        state = self._state_of(request.parameters["job"], view, newest) if stored else {}
+        if state:
+            return {"path": path or None, **state}
         if not path:
             return {"reason": "the newest checkpoint is in memory; set execution.checkpointing.dir", "operators": []}
         try:
             return dict(self._once(("state", path), lambda: stored_state(path, self._storage_options)))
         except (RayflinkError, OSError) as error:  # it may be gone by now, or lie where this process may not read
             return {"reason": f"the newest checkpoint cannot be read from here: {error}", "path": path, "operators": []}
+
+    def _state_of(self, job_id: str, view: JobView, newest: Document) -> Document:
+        """Return the sizes that the job itself knows; empty where it does not, as in archives of earlier versions."""
+
+        def read() -> Document:
+            return (view.checkpoints(newest["id"]) or {}).get("state") or {}
+
+        return self._once((f"state of {job_id}", newest["id"]), read)
 
     def _once(self, key: tuple[str, object], read: Callable[[], Document]) -> Document:
         with self._lock:

@@ -7,10 +7,11 @@ import json
 from rayflink.cluster.jobs.checkpoint_phases import describe_phases
 from rayflink.cluster.jobs.findings import findings
 from rayflink.cluster.jobs.job_figures import job_figures, job_row, operator_figures
-from rayflink.cluster.jobs.state_sizes import MOST_RANGES, describe_state
 from rayflink.state.schema.state_summary import StateSummary
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
+from rayflink.state.state_sizes import GroupSize, StateSize
 from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest
+from rayflink.state.storage.state_report import MOST_RANGES, describe_state
 from tests.cluster_rest.pages.job_statuses import IDS, NOW_MS, description, operator, status, subtask, vertex
 
 CHAIN = description(("source", "count"), ("count", "sink"))
@@ -130,7 +131,33 @@ def test_state_has_its_bytes_by_operator_name_and_key_group() -> None:
     flat = OperatorManifest("2" * 32, "", "many", 1, 4096, (StoredSnapshot(dict.fromkeys(range(4096), b"x")),))
     document = describe_state(CheckpointManifest("checkpoint", 7, 1, "3" * 32, "job", 1, 2, False, (counting, flat)))
     count, many = document["operators"]
-    assert [(state["name"], state["bytes"]) for state in count["states"]] == [("sums", 503), ("user/offsets", 2)]
+    assert [(state["name"], state["bytes"]) for state in count["states"]] == [("sums", 503), ("offsets", 2)]
     assert count["key_groups"] == [{"first": 3, "end": 4, "bytes": 3}, {"first": 64, "end": 128, "bytes": 500}]
     assert (count["subtasks"], count["bytes"], document["bytes"]) == ([5, 500], 505, 4601)
     assert len(many["key_groups"]) == MOST_RANGES and sum(part["bytes"] for part in many["key_groups"]) == 4096
+    assert count["largest_group"] is None and many["largest_group"]["bytes"] == 1
+    assert (count["written_bytes"], count["states"][0]["written_bytes"]) == (None, None)
+
+
+def test_states_share_a_backend_and_each_has_its_bytes_entries_and_largest_key_group() -> None:
+    sums = StateSize("sums", "value", 10, (GroupSize(3, 4, 60, 2), GroupSize(9, 10, 40, 1)), is_estimate=True)
+    timers = StateSize("sums", "timers", 7, (GroupSize(3, 4, 7, 5),))
+    others = StateSize("sums", "value", 20, (GroupSize(70, 71, 100, 4),), is_estimate=True)
+    files = {"1.sst": FileSlice("shared/a", 0, 500, 0)}
+    database = DatabaseFiles(0, 64, files, frozenset(), b"")
+    first = StoredSnapshot({3: b"abc"}, databases=(database,), sizes=(sums, timers))
+    said = StateSummary("sums", "value", "int"), StateSummary("empty", "map", "str")
+    snapshots = first, StoredSnapshot(raw_keyed={70: b"1234"}, sizes=(others,))
+    operator = OperatorManifest("1" * 32, "count", "count", 2, 128, snapshots, states=said)
+    document = describe_state(CheckpointManifest("checkpoint", 7, 1, "3" * 32, "job", 1, 2, False, (operator,)))
+    [described] = document["operators"]
+    shown = [(state["name"], state["kind"], state["bytes"], state["written_bytes"], state["entries"])
+             for state in described["states"]]  # fmt: skip
+    assert shown == [
+        ("empty", "map", 0, 0, 0), ("sums", "value", 200, 30, 7), ("sums", "timers", 7, 7, 5),
+        ("raw keyed state", "raw keyed", 4, 4, None),
+    ]  # fmt: skip
+    assert described["states"][1]["largest_group"] == {"group": 70, "bytes": 100, "share": 0.5}
+    assert described["largest_group"] == {"group": 70, "bytes": 104, "share": round(104 / 211, 4)}
+    assert [part["bytes"] for part in described["key_groups"]] == [67, 40, 104]
+    assert document["written_bytes"] == described["written_bytes"] == 41

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
+from rayflink.state.state_sizes import GroupSize, StateSize
 from rayflink.state.storage.manifest import CheckpointManifest, OperatorManifest, StateSummary
 
 
@@ -53,9 +54,12 @@ _databases = st.builds(
     st.binary(max_size=5),
 )
 _lists = st.dictionaries(_texts, st.tuples(_texts, st.lists(_blobs, max_size=3).map(tuple)), max_size=3)
+_group_sizes = st.lists(st.builds(GroupSize, _numbers, _numbers, _numbers, st.integers(-1, 9)), max_size=3).map(tuple)
+_sizes = st.lists(st.builds(StateSize, _texts, _texts, _numbers, _group_sizes, st.booleans()), max_size=2).map(tuple)
 _snapshots = st.builds(
-    StoredSnapshot, _groups, _lists, _groups, st.integers(0, 9), st.lists(_databases, max_size=2).map(tuple)
-)
+    StoredSnapshot, _groups, _lists, _groups, st.integers(0, 9), st.lists(_databases, max_size=2).map(tuple),
+    sizes=_sizes,
+)  # fmt: skip
 _operators = st.builds(
     OperatorManifest,
     operator_id=_texts,

@@ -17,8 +17,9 @@ from rayflink.state.snapshots import DatabaseFiles, SnapshotReader
 
 from .changes_by_barrier import Changes, ChangesByBarrier
 from .keyed_table import KeyedTable
-from .table_capture import TableCapture, TableCaptures, TablePlace
+from .table_capture import Files, TableCapture, TableCaptures, TablePlace
 from .table_segments import AboutTable, Segment, SegmentReader, SegmentRows, read_about, segment_schema
+from .table_sizes import SegmentGroups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,6 +50,7 @@ class StoredTable:
         schema = segment_schema(table, identity)
         self._place = TablePlace(identity, self._owned, ctx.max_parallelism, schema, ctx.spill_folder, name)
         self._changes = ChangesByBarrier()
+        self._groups = SegmentGroups(self._owned)
 
     @property
     def tables(self) -> tuple[KeyedTable, ...]:
@@ -58,9 +60,12 @@ class StoredTable:
     def capture(self, checkpoint_id: int) -> TableCapture:
         """Capture the rows as they are now."""
         base = self._changes.begin(checkpoint_id, self.table.records.take_changed(), self.table.take_vacated())
-        return TableCapture(
-            self.table, self._place, base, lambda segments, files: self._changes.stored(checkpoint_id, segments, files)
-        )
+
+        def stored(segments: tuple[Segment, ...], files: Files) -> None:
+            self._changes.stored(checkpoint_id, segments, files)
+            self._groups.keep([segment.name for segment in segments])
+
+        return TableCapture(self.table, self._place, base, stored, self._groups)
 
     def confirm(self, checkpoint_id: int) -> None:
         """Note that a checkpoint is complete: later ones may refer to its files."""

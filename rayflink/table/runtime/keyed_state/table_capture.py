@@ -18,6 +18,7 @@ from rayflink.state.snapshots import Blob, DatabaseFiles, FileSlice, KeyedParts,
 from .changes_by_barrier import Base, Changes, changed_rows, vacated_rows
 from .keyed_table import KeyedTable
 from .table_segments import AboutTable, Segment, SegmentWriter
+from .table_sizes import SegmentGroups
 
 SHARED_BYTES = 1 << 20
 """All rows of a table are a file to which later checkpoints refer when they take more than this."""
@@ -65,6 +66,7 @@ class TableCapture:
         place: of its snapshots.
         base: what the checkpoint may go on from.
         written: called with the segments, and the files to which later checkpoints may refer, once all are written.
+        groups: of the table's segments.
     """
 
     def __init__(
@@ -73,8 +75,9 @@ class TableCapture:
         place: TablePlace,
         base: Base,
         written: Callable[[tuple[Segment, ...], Files], None],
+        groups: SegmentGroups,
     ) -> None:
-        self._place, self._base, self._written = place, base, written
+        self._place, self._base, self._written, self._groups = place, base, written, groups
         self._live, self._view = len(table), table.records.view()
         heaps = table.key_heap.view(), table.value_heap.view()
         self._rows = SegmentWriter(table, place.schema, heaps)
@@ -100,7 +103,9 @@ class TableCapture:
         if not writer.is_savepoint:
             self._written(segments, files if is_shared else {})
         shared = frozenset(files) if is_shared else frozenset()
-        return KeyedParts({}, (self._place.database(segments, files, shared),))
+        written = [new.name] if new.rows else []
+        size = self._groups.size(self._place.name, segments, files, written, self._live)
+        return KeyedParts({}, (self._place.database(segments, files, shared),), (size,))
 
     def _write_segment(self, writer: SnapshotWriter, changes: list[Changes] | None) -> tuple[Segment, Blob, bool]:
         """Write the changes, all rows if None, and return the segment, its file and whether it may be shared."""
@@ -115,7 +120,9 @@ class TableCapture:
         is_shared = not writer.is_savepoint and (changes is not None or local.stat().st_size > SHARED_BYTES)
         blob = writer.put_file(local, is_shared)
         checksum = blob.checksum if isinstance(blob, FileSlice) else zlib.crc32(blob)
-        return Segment(f"{self._base.upto}-{checksum:08x}.arrow", self._base.upto, rows), blob, is_shared
+        segment = Segment(f"{self._base.upto}-{checksum:08x}.arrow", self._base.upto, rows)
+        self._groups.add(segment.name, self._rows.group_rows)
+        return segment, blob, is_shared
 
     def release(self) -> None:
         """Let go of the rows, and remove the file on this machine."""
@@ -137,7 +144,8 @@ class TableCaptures:
     def write(self, writer: SnapshotWriter) -> KeyedParts:
         """Store the tables, see `TableCapture.write`."""
         parts = [capture.write(writer) for capture in self._captures]
-        return KeyedParts({}, tuple(database for part in parts for database in part.databases))
+        databases = tuple(database for part in parts for database in part.databases)
+        return KeyedParts({}, databases, tuple(size for part in parts for size in part.sizes))
 
     def release(self) -> None:
         """Let go of all rows."""

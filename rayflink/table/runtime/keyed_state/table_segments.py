@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from rayflink.state.errors import SnapshotMismatch, VersionMismatch
+from rayflink.state.keys.key_groups import MAX_MAX_PARALLELISM
 from rayflink.state.snapshots import DatabaseFiles
 
 from ..aggregates.reductions import to_arrow, to_numpy
@@ -113,6 +114,8 @@ class SegmentWriter:
 
     def __init__(self, table: KeyedTable, schema: pa.Schema, heaps: tuple[HeapView, HeapView]) -> None:
         self._table, self._schema, self._heaps = table, schema, heaps
+        self.group_rows: Rows = np.zeros(MAX_MAX_PARALLELISM, dtype=np.int64)
+        """The number of rows that were written of each key group, those that were vacated not included."""
 
     def write(
         self, path: Path, vacated: tuple[Rows, NDArray[np.uint16]], slices: Iterable[tuple[Rows, Records]]
@@ -142,6 +145,7 @@ class SegmentWriter:
     def _batch(self, rows: Rows, records: Records, schema: pa.Schema) -> pa.RecordBatch:
         order = np.argsort(records[GROUP], kind="stable")
         rows, records = rows[order], records.take(order)
+        self.group_rows += np.bincount(records[GROUP], minlength=MAX_MAX_PARALLELISM)
         columns = [to_arrow(rows.astype(np.uint32), _ROW.type), to_arrow(records[GROUP], _GROUP.type)]
         if self._table.ttl_ms:
             columns.append(to_arrow(records[ACCESSED], _ACCESSED.type))
