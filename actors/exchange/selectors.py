@@ -31,6 +31,7 @@ from rayflink.user_types import UserCode, UserKey, UserRecord, UserValue
 from .arrow_slices import partition_rows, take_rows
 from .key_channels import KeyChannels
 from .key_codes import MOST_ROWS, KeyedColumns
+from .key_sample import KeySample
 
 Split = Sequence[tuple[int, Batch]]
 
@@ -49,6 +50,8 @@ class ChannelSelector(ABC):
     channels: int
     functions: tuple[PartitioningFunction, ...] = ()
     """The user's functions in it."""
+    sample: KeySample | None = None
+    """A sample of the keys of what it splits; None: it splits by no key, or nobody asks for them."""
 
     def __init__(self) -> None:
         self._opened = 0
@@ -172,11 +175,13 @@ class ByKeyGroup(ChannelSelector):
             of the key's columns (Arrow).
         max_parallelism: key groups in all.
         memo_entries: bound on the remembered keys.
+        sample: counts hot key groups; None: nobody asks for them.
     """
 
     def __init__(
-        self, channels: int, key_by: Callable[[UserRecord], UserKey], max_parallelism: int, memo_entries: int = 65536
-    ) -> None:
+        self, channels: int, key_by: Callable[[UserRecord], UserKey], max_parallelism: int, memo_entries: int = 65536,
+        sample: KeySample | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.channels = channels
         self._key_by = KeyBy.of(key_by)
@@ -187,6 +192,7 @@ class ByKeyGroup(ChannelSelector):
         self._channels_of = KeyChannels(channels, max_parallelism, memo_entries)
         self._by_columns = KeyedColumns(key_of, self._channels_of)
         self._checked_first_key = False
+        self.sample = sample
 
     def split(self, batch: Batch) -> Split:
         """Partition by the hash of each record's key.
@@ -203,6 +209,8 @@ class ByKeyGroup(ChannelSelector):
                 try:
                     columns = [batch.data.column(name) for name in self._columns]
                     targets = self._channels_of.columns(columns)
+                    if self.sample is not None and self.sample.is_due(len(batch)):
+                        self.sample.add_columns(columns, len(batch))
                 except KeyError as error:
                     raise KeyExtractionError.of(self._key_by, "") from extraction_cause(self._key_by, error)
                 except InvalidKeyError as error:
@@ -218,6 +226,8 @@ class ByKeyGroup(ChannelSelector):
         keys: Sequence[UserKey] | None = self._by_columns.keys(fields)
         if keys is None:
             keys = extract_keys(self._key_of, batch.values, self._key_by)
+        if self.sample is not None and self.sample.is_due(len(batch)):
+            self.sample.add_keys(keys)
         if fields is not None:
             partitioned = self._by_columns.partition(fields, keys, batch.timestamps)
             if partitioned is not None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rayflink.common.records.batches import (
     ArrowBatch,
@@ -119,6 +120,12 @@ class RecordWriter:
         self.effective_timeout_ms = 0.0
         self._ctx: OperatorContext | None = None
         self._windowed = any(sub.window is not None for sub in partition.subpartitions)
+
+    @property
+    def key_sample(self) -> dict[str, Any] | None:
+        """Return a sample of the keys of what was written; None where there are none."""
+        sample = self._selector.sample
+        return None if sample is None else sample.report()
 
     def open(self, ctx: OperatorContext) -> None:
         """Open the user's functions that partition the records."""

@@ -100,6 +100,7 @@ class Deployer:
                 blocking=not result.dataset.partition_type.is_pipelined,
                 iteration=result.edge.iteration,
                 in_order=_is_in_order(result.edge),
+                consumer=str(result.edge.target),
             )
             for result in channels.results
         )

@@ -32,6 +32,7 @@ class OutputSpec:
         blocking: consumers start when it is complete; it is spilled to disk.
         iteration: number of the loop its consumers stand in as well; ends of supersteps go nowhere else.
         in_order: no barrier overtakes its records.
+        consumer: id of the vertex that reads it.
     """
 
     dataset: str
@@ -41,6 +42,7 @@ class OutputSpec:
     blocking: bool = False
     iteration: int | None = None
     in_order: bool = False
+    consumer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

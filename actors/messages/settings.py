@@ -30,6 +30,8 @@ class TaskSettings:
     max_in_flight: int = 2
     gap_timeout_ms: int = 30_000
     memo_entries: int = 65536
+    samples_keys: bool = True
+    names_keys: bool = False
     blocking_memory_bytes: int = 4 << 20
     network_buffers: int = 2048
     request_backoff_ms: tuple[int, int] = (100, 10_000)
@@ -64,6 +66,8 @@ class TaskSettings:
             max_in_flight=get(options.MAX_IN_FLIGHT_CALLS),
             gap_timeout_ms=get(options.MISSING_MESSAGE_TIMEOUT).to_millis(),
             memo_entries=get(options.KEY_CACHE_SIZE),
+            samples_keys=get(options.SAMPLE_KEY_GROUPS),
+            names_keys=get(options.NAME_HOT_KEYS),
             blocking_memory_bytes=get(options.BLOCKING_MEMORY).bytes,
             network_buffers=get(options.NUMBER_OF_BUFFERS),
             request_backoff_ms=(get(options.REQUEST_BACKOFF_INITIAL), get(options.REQUEST_BACKOFF_MAX)),

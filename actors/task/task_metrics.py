@@ -127,7 +127,9 @@ class TaskMetrics:
         operators = [self._operator(link, not gate.channels) for link in links if hasattr(link.operator, "ctx")]
         scope = self._formats.bound(self._formats.task, self.group.variables())
         own = self.group.group.snapshot(self._clock.now_ms())
-        return {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
+        report = {**own, "scope": scope, "delimiter": self._formats.delimiter, "operators": operators}
+        samples = [sample for writer in writers if (sample := writer.key_sample) is not None]
+        return {**report, names.KEY_SAMPLES: samples} if samples else report
 
     def _bind(
         self, writers: list[RecordWriter], gate: InputGate, valve: InputWatermarks, peers: ExchangeEndpoint

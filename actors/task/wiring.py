@@ -39,6 +39,7 @@ from ..exchange import selectors
 from ..exchange.debloating import FIRST_WINDOW, BufferDebloater, Monotonic
 from ..exchange.frames import PartitionId
 from ..exchange.gate import InputGate
+from ..exchange.key_sample import KeySample
 from ..exchange.marker_writer import MarkerWriter
 from ..exchange.partition import ResultPartition, output_pool, share_out
 from ..exchange.writer import BatchLimits, RecordWriter
@@ -58,7 +59,9 @@ from .task_folders import spill_folder
 log = get_logger(__name__)
 
 
-def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: int) -> selectors.ChannelSelector:
+def make_selector(
+    spec: OutputSpec, deployment: TaskDeployment, settings: TaskSettings
+) -> selectors.ChannelSelector:
     """Return the channel selector of a partitioner, for this producer."""
     width, strategy = spec.subpartitions, own_copy(spec.partitioner)
     if isinstance(strategy, Forward | Global):
@@ -72,7 +75,8 @@ def make_selector(spec: OutputSpec, deployment: TaskDeployment, memo_entries: in
         return selectors.RandomChannel(width, seed)
     if isinstance(strategy, KeyGroup):
         groups = strategy.max_parallelism or deployment.max_parallelism
-        return selectors.ByKeyGroup(width, strategy.key_selector, groups, memo_entries)
+        sample = KeySample(groups, spec.consumer, settings.names_keys) if settings.samples_keys else None
+        return selectors.ByKeyGroup(width, strategy.key_selector, groups, settings.memo_entries, sample)
     if isinstance(strategy, Custom):
         return selectors.ByFunction(width, strategy.partitioner, strategy.key_selector)
     raise TypeError(f"found a partitioner of type {type(strategy).__name__}, which no selector is known for")
@@ -104,7 +108,7 @@ def make_writers(deployment: TaskDeployment, settings: TaskSettings, managed: Me
         partition = ResultPartition(identity, spec.subpartitions, pool, spec.blocking, folder, memory)
         partition.overdraft = settings.overdraft_buffers
         limits = BatchLimits(settings.max_rows, settings.max_bytes, spec.buffer_timeout_ms, settings.max_arrow_bytes)
-        selector = make_selector(spec, deployment, settings.memo_entries)
+        selector = make_selector(spec, deployment, settings)
         writers.append(RecordWriter(partition, selector, limits, spec.iteration, spec.in_order))
     return writers
 

@@ -11,6 +11,7 @@ from rayflink.common.records.batches import MIN_TIMESTAMP
 from rayflink.common.user_code.stalled import stalled_tasks
 
 from .cluster_job import Document
+from .hot_keys import concentration
 from .job_figures import job_figures
 
 __all__ = ["Finding", "findings", "load_findings"]
@@ -136,8 +137,7 @@ def _of_load(figures: Document) -> Findings:
         if waiting:
             seen += f", and {', '.join(waiting)} waits for it"
         if is_skewed:
-            seen += f"; subtask {skew['subtask']} gets {skew['share']:.0%} of the records, so more subtasks help little"
-            seen += ": divide the hot key (two-phase aggregation), or make its work cheaper"
+            seen += f"; {concentration(skew, vertex['hot'])}"
         else:
             seen += f"; give it more than {vertex['parallelism']} subtasks, or see its flame graph"
         severity = Severity.WARNING if waiting else Severity.NOTE
@@ -195,7 +195,7 @@ def _of_losses(figures: Document) -> Findings:
             yield Finding(Severity.WARNING, f"{vertex['name']} drops records or timers", seen, vertex["id"])
         skew = vertex["skew"]
         if skew is not None and skew["ratio"] >= SKEWED and _level(vertex, "busy") < SATURATED_MS:
-            seen = f"subtask {skew['subtask']} of {vertex['parallelism']} gets {skew['share']:.0%} of the records"
+            seen = concentration(skew, vertex["hot"])
             yield Finding(Severity.NOTE, f"{vertex['name']} has uneven keys", seen, vertex["id"])
 
 

@@ -15,6 +15,7 @@ from rayflink.common.metrics.watermark_lag import held_back
 from rayflink.common.user_code.stalled import STALLED
 
 from .cluster_job import Document
+from .hot_keys import hot_keys
 
 __all__ = ["edge_rates", "failures", "job_figures", "job_row", "operator_figures", "skew_of", "without_subtasks"]
 
@@ -51,8 +52,9 @@ def job_figures(status: Document, description: Document, now_ms: int) -> Figures
     """
     report = status_report(status, now_ms)
     described = {vertex["id"]: vertex for vertex in description.get("vertices", ())}
+    hot = hot_keys(status)
     vertices = [
-        _vertex(vertex, figures, described.get(vertex["id"], {}))
+        {**_vertex(vertex, figures, described.get(vertex["id"], {})), "hot": hot.get(vertex["id"])}
         for vertex, figures in zip(status["vertices"], report["vertices"], strict=True)
     ]
     slowest = held_back(status)

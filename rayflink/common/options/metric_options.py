@@ -63,6 +63,12 @@ PROM_FACTORY = _option(METRICS, "metrics.reporter.prom.factory.class", STRING, N
                        unheeded="has one reporter of that name, and no Java class")
 PROM_PORT = _option(METRICS, "metrics.reporter.prom.port", STRING, None, "Port of Flink's reporter.",
                     unheeded="reports on the metrics port of Ray: `ray start --metrics-export-port`")
+SAMPLE_KEY_GROUPS = _option(METRICS, "rayflink.metrics.key-groups", BOOLEAN, True,
+                            "Sample the keys that are sent to a keyed vertex of two subtasks or more, so that the "
+                            "dashboard and `rayflink status` name the key groups with most records.")
+NAME_HOT_KEYS = _option(METRICS, "rayflink.metrics.hot-keys", BOOLEAN, False,
+                        "Name the keys with most records as well. Keys are data of the program: everybody who may "
+                        "read the job sees them, and archives have them.")
 TERMINAL_PROGRESS = _option(METRICS, "rayflink.terminal.progress", BOOLEAN, True,
                             "While a program waits for its job and standard error is a terminal, show a table of "
                             "rates, watermark lag, and busy and back-pressured times there.")

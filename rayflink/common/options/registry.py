@@ -36,11 +36,13 @@ from .metric_options import LOG_FORMAT as LOG_FORMAT
 from .metric_options import LOG_LEVEL as LOG_LEVEL
 from .metric_options import LOGGER_LEVELS as LOGGER_LEVELS
 from .metric_options import METRICS
+from .metric_options import NAME_HOT_KEYS as NAME_HOT_KEYS
 from .metric_options import PROM_FACTORY as PROM_FACTORY
 from .metric_options import PROM_FILTER_LABELS as PROM_FILTER_LABELS
 from .metric_options import PROM_INTERVAL as PROM_INTERVAL
 from .metric_options import PROM_PORT as PROM_PORT
 from .metric_options import REPORTERS as REPORTERS
+from .metric_options import SAMPLE_KEY_GROUPS as SAMPLE_KEY_GROUPS
 from .metric_options import SCOPE_DELIMITER as SCOPE_DELIMITER
 from .metric_options import SCOPE_JM as SCOPE_JM
 from .metric_options import SCOPE_JM_JOB as SCOPE_JM_JOB

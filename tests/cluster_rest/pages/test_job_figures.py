@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from rayflink.cluster.jobs.checkpoint_phases import describe_phases
-from rayflink.cluster.jobs.findings import findings
+from rayflink.cluster.jobs.findings import findings, load_findings
 from rayflink.cluster.jobs.job_figures import job_figures, job_row, operator_figures
 from rayflink.state.schema.state_summary import StateSummary
 from rayflink.state.snapshots import DatabaseFiles, FileSlice, StoredSnapshot
@@ -105,6 +106,39 @@ def test_operators_have_metrics_over_subtasks_and_their_splits() -> None:
         {"name": "hits", "sum": 3, "min": 1, "max": 2},
         {"name": "ratio", "sum": None, "min": None, "max": None, "value": "nan"},
     ]
+
+
+def sampled(rows: int, *groups: tuple[int, int], keys: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """Return the sample of a producer, of 100 records that stand for `rows`."""
+    return {"consumer": IDS["count"], "max_parallelism": 128, "rows": rows, "sampled": 100,
+            "groups": [*map(list, groups)], "keys": [*map(list, keys)]}  # fmt: skip
+
+
+def hot_job(*samples: dict[str, Any]) -> dict[str, Any]:
+    """Return a job whose second subtask of "count" has most records."""
+    sources = [subtask(number, 5, 10, 0, keySamples=[sample]) for number, sample in enumerate(samples)]
+    counting = [subtask(0, 19, 300, 0), subtask(1, 81, 990, 0)]
+    return status(vertex("source", sources), vertex("count", counting), vertex("sink", [subtask(0, 5, 0, 0)]))
+
+
+def test_the_hot_key_group_is_named_and_a_key_only_where_the_job_names_it() -> None:
+    job = hot_job(sampled(3_000, (100, 70), (3, 5)), sampled(1_000, (100, 30), (4, 9)))
+    hot = job_figures(job, CHAIN, NOW_MS)["vertices"][1]["hot"]
+    assert hot["key_groups"][0] == {"group": 100, "subtask": 1, "share": 0.6} and hot["keys"] == []
+    [reason] = [finding for finding in findings(job, CHAIN, NOW_MS) if finding.title == "count is busy"]
+    assert "subtask 1 gets 81% of the records: key group 100 alone has 60%; no key group is divided" in reason.detail
+    assert [finding.detail for finding in load_findings(job, NOW_MS)] == [reason.detail]
+    named = hot_job(sampled(1_000, (100, 60), keys=(("'x'", 100, 58),)))
+    [reason] = [finding for finding in findings(named, CHAIN, NOW_MS) if finding.title == "count is busy"]
+    assert "alone has 60% (key 'x' 58%); " in reason.detail
+
+
+def test_uneven_key_groups_without_a_hot_one_can_be_spread() -> None:
+    even = sampled(1_000, *((group, 10) for group in range(100, 108)))
+    [reason] = [finding for finding in findings(hot_job(even), CHAIN, NOW_MS) if finding.title == "count is busy"]
+    assert "no key group stands out" in reason.detail
+    few = {**sampled(5, (100, 5)), "sampled": 5}
+    assert job_figures(hot_job(few), CHAIN, NOW_MS)["vertices"][1]["hot"] is None
 
 
 def test_the_phases_of_a_checkpoint_are_those_of_its_last_subtask() -> None:

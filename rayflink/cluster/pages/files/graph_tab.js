@@ -4,6 +4,7 @@ import { path } from "./api.js";
 import { badge, facts, h, loadBar, named, table } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, rate, watermark } from "./format.js";
 import { drawGraph, graphWidth, remarks } from "./graph.js";
+import { hotGroups } from "./hot_keys.js";
 import { flameGraph } from "./flame.js";
 
 const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
@@ -125,6 +126,7 @@ function vertexPanel(vertex, figures, part, hash, redraw) {
       ["Subtasks", `${vertex.parallelism} of at most ${vertex.max_parallelism ?? NONE}`], ["Slot group", vertex.slot_sharing_group || NONE],
       ["Records", `${count(vertex.records_in)} in, ${count(vertex.records_out)} out`], ["Late", count(vertex.late_records)], ["Dropped", count(vertex.dropped_records)],
       ["Skew", vertex.skew ? `subtask ${vertex.skew.subtask} has ${Math.round(vertex.skew.share * 100)} % (${vertex.skew.ratio.toFixed(2)}× the mean)` : NONE],
+      ["Key groups", hotGroups(vertex.hot)],
       ["Watermark", watermark(vertex.watermark_ms)],
     ]),
     h("ul", { class: "lines" }, vertex.operators.map((operator) => h("li", {}, named(operator.name),
