@@ -59,8 +59,8 @@ class SegmentGroups:
         whole = np.zeros(len(self._owned))
         for segment in segments:
             rows = self._rows.get(segment.name)
-            rows = np.ones(len(self._owned)) if rows is None or not rows.sum() else rows
-            whole += size_of(files[segment.name]) * rows / rows.sum()
+            shares = np.ones(len(self._owned)) if rows is None or not rows.sum() else rows / rows.sum()
+            whole += size_of(files[segment.name]) * shares / shares.sum()
         present = np.flatnonzero(whole)
         of_rows = whole * live / whole.sum() if len(present) else whole
         groups = tuple(
