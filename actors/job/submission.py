@@ -15,8 +15,10 @@ import cloudpickle
 
 from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobExecutionError
+from rayflink.common.ids import JobID
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
+from rayflink.connectors.collected import DrawnSink
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import DamagedFileError, VersionMismatch
 from rayflink.state.storage.storage import Storage, StorageError, put_own
@@ -24,6 +26,7 @@ from rayflink.state.storage.storage_schemes import open_storage
 
 from ..messages.checkpoint_settings import CheckpointSettings
 from .job_checkpoints import takes_checkpoints
+from .rescaled_graph import rescaled_graph
 
 FOLDER = "job"
 FORMAT = 1
@@ -31,6 +34,50 @@ _BINARY = ("program", "modules")
 _NAME = re.compile(rf"{FOLDER}/(\d{{9}})")
 _CHECKPOINT = re.compile(r"(chk-(\d+))/_metadata")
 _TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class JobChanges:
+    """The differences between a job and the one as which its program was packed, of which it is a new start.
+
+    Args:
+        program_id: id of the job in the packed program.
+        job_id: of the job.
+        start_from: checkpoint or savepoint that it starts from; "": none.
+        allow_non_restored_state: state that belongs to no operator is left behind.
+        configuration: options over those of the program and of the cluster.
+        parallelism: vertex id -> subtasks; for vertices that are not there, as in the program.
+    """
+
+    program_id: str
+    job_id: str
+    start_from: str = ""
+    allow_non_restored_state: bool = False
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+
+    def applied(self, graph: JobGraph) -> JobGraph:
+        """Return the job that the program becomes.
+
+        Raises:
+            JobExecutionError: its rows are drawn by the program that submitted it, which does not wait for this one.
+            PlanError: a vertex cannot have that many subtasks.
+        """
+        nodes = [node for vertex in graph.vertices for node in vertex.operators]
+        if any(isinstance(getattr(node.factory, "sink", None), DrawnSink) for node in nodes):
+            reason = "gives its rows to the program that has submitted it, which does not wait for another one"
+            raise JobExecutionError(self.job_id, reason, "run that program again, with -s for its state")
+        configuration = Configuration.from_dict(dict(graph.configuration))
+        for key in (options.RESTORE_PATH.key, options.IGNORE_UNCLAIMED_STATE.key, *self.configuration):
+            option = options.by_key().get(key)
+            for name in (key,) if option is None else (option.key, *option.fallback_keys):
+                configuration.remove_config(name)
+        configuration.add_all(Configuration.from_dict(dict(self.configuration)))
+        if self.start_from:
+            configuration.set(options.RESTORE_PATH, self.start_from)
+            configuration.set(options.IGNORE_UNCLAIMED_STATE, self.allow_non_restored_state)
+        renamed = replace(graph, id=JobID(self.job_id), configuration=configuration.to_dict())
+        return rescaled_graph(renamed, self.parallelism)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +96,7 @@ class Submission:
         defaults: options of its cluster, for what the job's own say nothing about.
         began_ms: when the job began, epoch milliseconds; 0: it has not begun.
         start_number: of the dispatcher's starts of the job, which it notes there; 0: none is noted.
+        changes: of a job that is a new start of another one; None: it is as it was packed.
     """
 
     program: bytes
@@ -62,10 +110,16 @@ class Submission:
     start_number: int = 0
     defaults: Mapping[str, str] = field(default_factory=dict)
     began_ms: int = 0
+    changes: JobChanges | None = None
 
     def under(self, graph: JobGraph) -> JobGraph:
-        """Return the job with the options of its cluster where it has none of its own."""
-        return replace(graph, configuration={**self.defaults, **graph.configuration}) if self.defaults else graph
+        """Return the job with the options of its cluster where it has none of its own, and with its changes.
+
+        Raises: what `JobChanges.applied` raises.
+        """
+        if self.defaults:
+            graph = replace(graph, configuration={**self.defaults, **graph.configuration})
+        return graph if self.changes is None else self.changes.applied(graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +217,7 @@ def encode_submission(submission: Submission) -> bytes:
     fields = {name: getattr(submission, name) for name in Submission.__slots__ if name not in _BINARY}
     fields["cached_files"], fields["defaults"] = dict(submission.cached_files), dict(submission.defaults)
     fields["ends_at"] = None if submission.ends_at is None else asdict(submission.ends_at)
+    fields["changes"] = None if submission.changes is None else asdict(submission.changes)
     body, about = submission.program + submission.modules, {"format": FORMAT, "versions": versions()}
     about |= {"crc32": zlib.crc32(body), "program_bytes": len(submission.program)}
     return json.dumps(about | fields).encode() + b"\n" + body
@@ -194,9 +249,10 @@ def decode_submission(data: bytes, url: str, job_id: str, other_rayflink: bool =
         reason = f"was stored by other versions: {'; '.join(different)}"
         remedy = "run it with those, or run its program again with -s and the path of a checkpoint or savepoint"
         raise JobExecutionError(job_id, reason, remedy)
-    size, ends_at = fields.pop("program_bytes"), fields.pop("ends_at", None)
+    size, ends_at, changed = fields.pop("program_bytes"), fields.pop("ends_at", None), fields.pop("changes", None)
     place = None if ends_at is None else Stored(**ends_at)
-    return Submission(body[:size], modules=body[size:], ends_at=place, **fields)
+    changes = None if changed is None else JobChanges(**changed)
+    return Submission(body[:size], modules=body[size:], ends_at=place, changes=changes, **fields)
 
 
 def _positions(storage: Storage) -> list[int]:
@@ -209,6 +265,6 @@ def _path(position: int) -> str:
 
 
 __all__ = [
-    "FOLDER", "Stored", "Submission", "decode_submission", "delete_submissions", "encode_submission", "read_submission",
-    "store_submission", "versions",
+    "FOLDER", "JobChanges", "Stored", "Submission", "decode_submission", "delete_submissions", "encode_submission",
+    "read_submission", "store_submission", "versions",
 ]  # fmt: skip

@@ -64,6 +64,7 @@ class TaskDeployment:
         finished: all that its operators had to do was done when the checkpoint was taken that it starts from.
         cached_files: name -> path of the distributed cache on this machine.
         network_buffers: its share of those of its slot; None: all.
+        program_id: of the job in the packed program; "": `job_id`.
     """
 
     job_id: str
@@ -88,6 +89,7 @@ class TaskDeployment:
     epoch: int = 0
     cached_files: Mapping[str, str] = field(default_factory=dict)
     network_buffers: int | None = None
+    program_id: str = ""
 
     @property
     def name(self) -> str:

@@ -104,8 +104,8 @@ class LoadedProgram:
         """
         with self._loading:
             graph = unpack(program) if self._graph is None else self._graph
-            if graph.id != deployment.job_id:
-                problem = f"inconsistent job ID information inside the deployment ({deployment.job_id} vs. {graph.id})"
+            if graph.id != (wanted := deployment.program_id or deployment.job_id):
+                problem = f"inconsistent job ID information inside the deployment ({wanted} vs. {graph.id})"
                 raise TaskSubmissionError(deployment.title, problem, DEFECT)
             self._graph = graph
         partitioners = {edge.dataset_id: edge.partitioner for edge in graph.edges}
@@ -113,7 +113,11 @@ class LoadedProgram:
         return replace(deployment, operators=graph.vertex(deployment.vertex_id).operators, outputs=outputs)
 
 
-def without_code(deployment: TaskDeployment) -> TaskDeployment:
-    """Return the deployment as it is sent; `LoadedProgram.whole` puts the user's code back."""
+def without_code(deployment: TaskDeployment, program_id: str = "") -> TaskDeployment:
+    """Return the deployment as it is sent; `LoadedProgram.whole` puts the user's code back.
+
+    Args:
+        program_id: of the job in the packed program, where it is another one; "": that of the deployment.
+    """
     outputs = tuple(replace(output, partitioner=None) for output in deployment.outputs)
-    return replace(deployment, operators=(), outputs=outputs)
+    return replace(deployment, operators=(), outputs=outputs, program_id=program_id)

@@ -74,6 +74,7 @@ class SlotProcesses:
         self._job, self._submission, self._leader_id, self._post = job, submission, leader_id, post
         self._settings = JobSettings.of(job.graph.configuration)
         self._program = ray.put(submission.program)
+        self._program_id = "" if submission.changes is None else submission.changes.program_id
         self._me = ray.get_runtime_context().current_actor
         self._tasks = max(tenants(job.graph).values())
         self._threads = max(self._tasks, LEAST_TASKS) if self._settings.idle_process_ms else self._tasks
@@ -291,7 +292,8 @@ class SlotProcesses:
                 self._post(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
         actor.__ray_ready__.remote().future().add_done_callback(is_there)
-        submission = actor.submit.remote(self._program, without_code(deployment), command.slot, around)
+        sent = without_code(deployment, self._program_id)
+        submission = actor.submit.remote(self._program, sent, command.slot, around)
         submission.future().add_done_callback(submitted)
         self._watch(actor.run.remote(attempt), attempt, actor)
 

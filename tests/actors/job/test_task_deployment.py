@@ -93,6 +93,8 @@ def test_operators_are_taken_from_the_program_of_the_same_job_only(deployment: T
     other = replace(mine, job_id=OTHER)
     with pytest.raises(TaskSubmissionError, match=rf"inconsistent job ID .* \({OTHER} vs\. {graph.id}\)"):
         LoadedProgram().whole(pack(graph), other)
+    new_start = without_code(replace(other, operators=deployment.operators), program_id=graph.id)
+    assert [operator.name for operator in LoadedProgram().whole(pack(graph), new_start).operators] == names
 
 
 def test_the_code_of_a_program_travels_in_the_program_alone() -> None:
