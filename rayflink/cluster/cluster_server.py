@@ -46,6 +46,7 @@ from .rest.processes.process_endpoints import ProcessEndpoints
 from .rest.prometheus_endpoint import PrometheusEndpoint
 from .rest.reading_endpoints import ReadingEndpoints
 from .rest.remote_job_endpoints import RemoteJobEndpoints
+from .rest.restart_endpoints import RestartEndpoints
 from .rest.route_order import by_precision
 from .rest.submission_endpoints import SubmissionEndpoints
 from .runners.local_runner import LocalRunner
@@ -181,12 +182,13 @@ class ClusterServer:
         dispatcher, operations, labels = self.dispatcher, Operations(), self._filter_labels
         topics: list[Topic] = [
             SubmissionEndpoints(dispatcher),
-            LiveEndpoints(dispatcher, self._storage_options),
+            LiveEndpoints(dispatcher, self._storage_options, lineage=dispatcher.lineage),
             PrometheusEndpoint(dispatcher, self._processes, [self._samples], filter_label_values=labels),
             StaticPages(),
             RemoteJobEndpoints(dispatcher, self._runner),
             JobOperations(dispatcher, operations),
             JobRescaling(dispatcher),
+            RestartEndpoints(dispatcher, operations),
             ClusterOperations(operations, self.shut_down.set, self._storage_options),
             AbsentRequests(),
             ReadingEndpoints(dispatcher, self._refresh_ms, self._processes),

@@ -29,6 +29,7 @@ from .foreign_jobs import ForeignJobs
 from .job_defaults import with_defaults
 from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
 from .job_ends import JobEnds, snapshot_of_ended
+from .job_restarts import JobRestarts, Lineage
 from .job_starts import JobStarts
 from .renewal import (
     RENEW_S,
@@ -105,6 +106,11 @@ class Dispatcher:
         self._starts = JobStarts(self._registry, runner, dict(settings.storage_options))
         listed = EndedJobs(settings.ended_s, settings.most_ended)
         self._ends = JobEnds(self._registry, listed, settings.archive)
+        self.lineage = Lineage()
+        """The jobs that are new starts of others."""
+        how = dict(settings.storage_options)
+        self.restarts = JobRestarts(self, self._registry, self.lineage, self._ensure_leads, self._accept, how)
+        """Starts jobs again."""
         self._seen: dict[str, Document] = {}
         """The newest status of each accepted job that was published."""
         self._attempts = StartAttempts()
@@ -146,6 +152,7 @@ class Dispatcher:
         """
         self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, now_ms())
         for job in self._registry.accepted():
+            self.lineage.note(job)
             try:
                 snapshot = self._ends.read(job)
             except StorageError as error:  # is read again before the job is started
@@ -216,11 +223,17 @@ class Dispatcher:
             StorageError: it cannot be stored, and is not accepted.
         """
         submission = with_defaults(RemoteSubmission.decode(data), self._settings.job_defaults)
-        job_id, digest = submission.job_id, hashlib.sha256(data).hexdigest()[:32]
+        digest = hashlib.sha256(data).hexdigest()[:32]
+        self._accept(AcceptedJob(submission.job_id, submission.name, now_ms(), by, digest), submission, wait_s)
+        return submission.job_id
+
+    def _accept(self, job: AcceptedJob, submission: RemoteSubmission, wait_s: float | None = None) -> None:
+        """Accept a job, durably, and start it. The same one again changes nothing. Raises: as `submit` does."""
+        job_id = job.job_id
         self._ensure_leads()
-        job = AcceptedJob(job_id, submission.name, now_ms(), by, digest)
         if not self._enter(job, submission.encode()):
-            return job_id
+            return
+        self.lineage.note(job)
         try:
             self._ensure_leads()  # one that took over meanwhile may not know the job; the client asks it again
             # an error leaves it accepted, and it is brought back
@@ -229,7 +242,7 @@ class Dispatcher:
         except BaseException:
             self._starting.discard(job_id)
             raise
-        log.info("job %s was accepted from %s", submission.name, by, extra={"job": job_id})
+        log.info("job %s was accepted from %s", job.name, job.by, extra={"job": job_id})
         try:
             start.result(wait_s)
         except CancelledError:  # the next dispatcher starts it
@@ -238,7 +251,6 @@ class Dispatcher:
             if start.done():
                 start.result()
             log.info("job %s waits for its processes", submission.name, extra={"job": job_id})
-        return job_id
 
     def _start_first(self, submission: RemoteSubmission) -> None:
         """Start a job that was accepted a moment ago."""
@@ -451,7 +463,11 @@ class Dispatcher:
             own = set(self._accepted)
         for snapshot in self._foreign.look(statuses, lambda key: key in own or self._ends.get(key) is not None):
             self._ends.keep(snapshot)
-        self._ends.forget_some(self._starts.allow)
+        self._ends.forget_some(self._forget)
+
+    def _forget(self, job_id: str) -> None:
+        self._starts.allow(job_id)
+        self.lineage.forget(job_id)
 
     def _look_at(self, job: AcceptedJob, status: Document | None) -> None:
         job_id = job.job_id

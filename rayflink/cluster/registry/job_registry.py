@@ -49,6 +49,7 @@ class AcceptedJob:
         accepted_ms: epoch milliseconds.
         by: who submitted it.
         digest: of the submission, so that one that is repeated is recognized.
+        restarted_from: id of the job of which it is a new start; "": of none.
     """
 
     job_id: str
@@ -56,6 +57,7 @@ class AcceptedJob:
     accepted_ms: int
     by: str
     digest: str
+    restarted_from: str = ""
 
 
 class JobRegistry:
@@ -116,6 +118,19 @@ class JobRegistry:
                 log.error(text, described(error), extra={"job": job_id})
         self.damaged = damaged
         return sorted(jobs, key=lambda job: (job.accepted_ms, job.job_id))
+
+    def entry(self, job_id: str) -> AcceptedJob | None:
+        """Return an accepted job; None: there is none, or it is forgotten.
+
+        Raises:
+            StorageError, DamagedFileError: that cannot be read.
+        """
+        entry = self._read(f"{job_id}/accepted")
+        try:
+            return None if entry is None else _accepted(job_id, entry)
+        except (TypeError, ValueError) as error:
+            where = f"{self.url}/{FOLDER}/{job_id}/accepted"
+            raise DamagedFileError(where, "the entry of a job", str(error), "an entry of this version") from error
 
     def submission(self, job: AcceptedJob) -> bytes:
         """Return the submission of a job.

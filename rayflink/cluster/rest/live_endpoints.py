@@ -12,6 +12,7 @@ from typing import Any
 from rayflink.common.errors import RayflinkError
 from rayflink.serving.json_requests import Answer, JsonRequest, Refusal, Role, Route
 
+from ..dispatcher.job_restarts import Lineage
 from ..jobs.checkpoint_phases import describe_phases
 from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
 from ..jobs.findings import findings
@@ -34,6 +35,7 @@ class LiveEndpoints:
         jobs: of the cluster.
         storage_options: of the storages in which checkpoints lie.
         now_ms: the time, epoch milliseconds.
+        lineage: which jobs are new starts of others; None: none can be started again here.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class LiveEndpoints:
         jobs: ClusterJobs,
         storage_options: Mapping[str, str] | None = None,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        lineage: Lineage | None = None,
     ) -> None:
         self._jobs, self._storage_options, self._now_ms = jobs, dict(storage_options or {}), now_ms
+        self._lineage = lineage
         self._lock = threading.Lock()
         self._rows: Document | None = None
         """The last answer with all jobs."""
@@ -65,15 +69,24 @@ class LiveEndpoints:
         """Return a row for each job; pages that ask within a moment get the same."""
         now_ms, answer = self._now_ms(), self._rows
         if answer is None or not 0 <= now_ms - answer["now_ms"] < FRESH_MS:
-            rows = [job_row(status, now_ms) for status in self._jobs.statuses()]
+            rows = [{**job_row(status, now_ms), **self._family(status)} for status in self._jobs.statuses()]
             self._rows = answer = {"now_ms": now_ms, "jobs": rows}
         return dict(answer)
 
     def _job(self, request: JsonRequest) -> Answer:
         """Return the figures of a job, with subtasks of the one vertex that the request names."""
         view = self._view(request)
-        figures: Document = job_figures(view.status(), view.description(), self._now_ms())
-        return {**figures, "vertices": without_subtasks(figures["vertices"], request.query.get("vertex", ""))}
+        status = view.status()
+        figures: Document = job_figures(status, view.description(), self._now_ms())
+        vertices = without_subtasks(figures["vertices"], request.query.get("vertex", ""))
+        return {**figures, "vertices": vertices, **self._family(status), "can_restart": self._lineage is not None}
+
+    def _family(self, status: Document) -> Document:
+        """Return of which job this one is a new start, and which ones are of it."""
+        job_id, lineage = str(status["jid"]), self._lineage
+        if lineage is None:
+            return {"restarted_from": "", "restarted_as": []}
+        return {"restarted_from": lineage.origin(job_id), "restarted_as": list(lineage.successors(job_id))}
 
     def _vertex(self, request: JsonRequest) -> Answer:
         vertex_id = request.parameters["vertex"]
