@@ -240,6 +240,7 @@ def _add_jobs(commands: Subcommands) -> None:
         ("cancel", "cancel a job and wait until it has ended", _command("jobs", "cancel")),
         ("rescale", "change the parallelism of operators of a running job", _command("rescaling", "rescale")),
         ("stop", "stop a job with a savepoint and wait until it has ended", _command("savepoints", "stop")),
+        ("restart", "start a job of a session cluster again", _command("restarts", "restart")),
         ("checkpoints", "show the statistics of a job's checkpoints", _command("savepoints", "checkpoints")),
         ("logs", "show the output and log lines of a job's tasks and coordinator", _command("jobs", "show_log")),
     ):
@@ -251,6 +252,7 @@ def _add_jobs(commands: Subcommands) -> None:
     text = "uid, name or id of an operator, and its new parallelism; operators chained to it get the same"
     rescaling = commands.choices["rescale"]
     rescaling.add_argument("wanted", metavar="OPERATOR=N", nargs="+", type=wanted_parallelism, help=text)
+    _add_restart(commands.choices["restart"])
     logs = commands.choices["logs"]
     logs.add_argument("--vertex", metavar="NAME", help="only lines of vertices whose name contains NAME")
     logs.add_argument("--subtask", type=int, metavar="N", help="only lines of subtask N, counted from 0")
@@ -277,6 +279,17 @@ def _add_jobs(commands: Subcommands) -> None:
     form.add_argument("--json", action="store_true", help="print JSON; with --watch one object per line")
     text = "refresh every SECONDS (default 2) until the job has ended"
     shown.add_argument("--watch", metavar="SECONDS", nargs="?", type=seconds, const=2.0, help=text)
+
+
+def _add_restart(parser: argparse.ArgumentParser) -> None:
+    text = "uid, name or id of an operator, and its new parallelism; the others have as many subtasks as before"
+    parser.add_argument("wanted", metavar="OPERATOR=N", nargs="*", type=wanted_parallelism, help=text)
+    start = parser.add_mutually_exclusive_group()
+    text = "start from this checkpoint or savepoint (default: the newest; a running job takes a savepoint and stops)"
+    start.add_argument("-s", "--from-savepoint", metavar="PATH", help=text)
+    start.add_argument("--from-nothing", action="store_true", help="start without state, and read the input again")
+    text = "start even if some state belongs to no operator of the job; that state is dropped"
+    parser.add_argument("-n", "--allow-non-restored-state", action="store_true", help=text)
 
 
 def _add_states(commands: Subcommands) -> None:

@@ -11,16 +11,18 @@ from textwrap import wrap
 from typing import Any
 
 from rayflink.actors.job.recovery_times import describe_recovery
-from rayflink.cluster.jobs.findings import load_findings
+from rayflink.cluster.jobs.findings import Finding, command, load_findings
 from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.job_report import VERTEX_COLUMNS, moment, short, vertex_row
 from rayflink.common.metrics.live_table import is_terminal, lag_text
 from rayflink.common.metrics.metric_report import USER_METRIC_COLUMNS, user_metrics
 from rayflink.common.metrics.status_report import status_report
 from rayflink.common.metrics.waits import waiting_tasks
+from rayflink.common.options import registry as options
 from rayflink.common.text_output.plain_table import table
 from rayflink.common.user_code.stalled import stalled_tasks
 
+from .given_options import configuration_of
 from .jobs import LOST, one_job
 from .render import metric_lines, status_head
 from .script import FAILED, OK
@@ -45,6 +47,9 @@ def status(chosen: argparse.Namespace) -> int:
         return FAILED
     if chosen.watch is None:
         print(_shown(chosen, job_status))
+        if job_status["state"] == "FAILED" and configuration_of(chosen).get(options.TARGET) is options.Target.REMOTE:
+            remedy = f"rayflink restart {job_status['jid'][:8]}"
+            print(f"\n{remedy} starts it again from its newest checkpoint", file=sys.stderr)
         return OK
     chosen.job = job_status["jid"]
     try:
@@ -78,7 +83,7 @@ def status_text(job_status: Status, now_ms: int) -> str:
     report = status_report(job_status, now_ms)
     parts = [status_head(job_status), vertex_table(job_status["vertices"], report["vertices"], now_ms)]
     held_up = [*stalled_tasks(job_status["vertices"]), *waiting_tasks(job_status["vertices"])]
-    slow = [f"{finding.title}: {finding.detail}" for finding in load_findings(job_status, now_ms)]
+    slow = [_said(finding, job_status) for finding in load_findings(job_status, now_ms)]
     parts += ["\n".join([*held_up, *slow]), report["held_back"] or ""]
     counted = [row for row in user_metrics(job_status["vertices"]) if row[2] != 0 or row[3] or row[4]]
     parts.append(table(USER_METRIC_COLUMNS, counted) if counted else "")
@@ -86,6 +91,11 @@ def status_text(job_status: Status, now_ms: int) -> str:
         parts.append(f"last recovery: {describe_recovery(report['recovery'])}")
     parts.append(failures_table(report["failures"]) if report["failures"] else "")
     return "\n\n".join(part for part in parts if part)
+
+
+def _said(finding: Finding, job_status: Status) -> str:
+    remedy = command(finding.describe(), job_status)
+    return f"{finding.title}: {finding.detail}" + (f": {remedy}" if remedy else "")
 
 
 def vertex_table(vertices: Iterable[Status], reports: Iterable[Status], now_ms: int) -> str:

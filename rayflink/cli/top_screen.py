@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rayflink.cluster.jobs.findings import command
 from rayflink.common.metrics.job_report import moment, short
 from rayflink.common.metrics.live_table import lag_text
 from rayflink.common.text_output.plain_table import table
@@ -114,7 +115,7 @@ class TopScreen:
         rows = [_vertex_row(vertex) for vertex in job["vertices"]]
         lines = [head, "   ".join(facts), *([_printable(job["waiting"])] if job["waiting"] else []), ""]
         lines += [*table(VERTEX_COLUMNS, rows).splitlines(), ""]
-        lines += [_finding(finding) for finding in self._findings] or ["nothing holds it up"]
+        lines += [_finding(finding, job) for finding in self._findings] or ["nothing holds it up"]
         return [*lines, "", "q quit   Esc back"]
 
     def _sort(self) -> None:
@@ -190,9 +191,10 @@ def _vertex_row(vertex: Document) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _finding(finding: Document) -> str:
-    sign = FINDING_SIGNS.get(finding["severity"], "i")
-    return f"{sign} {_printable(finding['title'])}: {_printable(finding['detail'])}"
+def _finding(finding: Document, job: Document) -> str:
+    sign, remedy = FINDING_SIGNS.get(finding["severity"], "i"), command(finding, job)
+    text = f"{sign} {_printable(finding['title'])}: {_printable(finding['detail'])}"
+    return f"{text}  ({remedy})" if remedy else text
 
 
 def _checkpoint(job: Document, now_ms: int) -> str:

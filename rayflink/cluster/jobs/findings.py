@@ -14,7 +14,7 @@ from .cluster_job import Document
 from .hot_keys import concentration
 from .job_figures import job_figures
 
-__all__ = ["Finding", "findings", "load_findings"]
+__all__ = ["Action", "Finding", "Severity", "command", "findings", "load_findings"]
 
 SATURATED_MS = 800
 """Milliseconds of a second: a subtask that works for as long can hardly do more."""
@@ -41,6 +41,18 @@ class Severity:
     NOTE = "note"
 
 
+class Action:
+    """Words for what mends a finding, or shows more of it; pages have a button for each, commands a line."""
+
+    RESTART = "restart"
+    RESCALE = "rescale"
+    EXCEPTIONS = "exceptions"
+    CHECKPOINTS = "checkpoints"
+    FLAME_GRAPH = "flame"
+    SPLITS = "splits"
+    PROCESSES = "processes"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A reason why a job is slow or has no output.
@@ -50,16 +62,41 @@ class Finding:
         title: in a few words.
         detail: what was seen, and what to do.
         vertex: id of the vertex that it is about; "": the whole job.
+        action: what mends it or shows more, a word of `Action`; "": nothing that a cluster can do.
     """
 
     severity: str
     title: str
     detail: str
     vertex: str = ""
+    action: str = ""
 
     def describe(self) -> dict[str, str]:
         """Return the finding as plain data."""
         return {key: str(value) for key, value in asdict(self).items()}
+
+
+def command(finding: Document, job: Document) -> str:
+    """Return the command that does what a finding wants; "": there is none.
+
+    >>> job = {"jid": "d" * 32, "vertices": [{"id": "a" * 32, "parallelism": 2}]}
+    >>> command({"action": "rescale", "vertex": "a" * 32}, job), command({"action": "restart"}, job)
+    ('rayflink rescale dddddddd aaaaaaaa=4', 'rayflink restart dddddddd')
+
+    Args:
+        finding: as `Finding.describe` gives it.
+        job: its status, or its figures.
+    """
+    name = str(job["jid"])[:8]
+    match finding.get("action"):
+        case Action.RESTART:
+            return f"rayflink restart {name}"
+        case Action.RESCALE:
+            now = next(vertex["parallelism"] for vertex in job["vertices"] if vertex["id"] == finding["vertex"])
+            return f"rayflink rescale {name} {str(finding['vertex'])[:8]}={2 * now}"
+        case Action.CHECKPOINTS:
+            return f"rayflink checkpoints {name}"
+    return ""
 
 
 Findings: TypeAlias = Iterator[Finding]
@@ -100,12 +137,13 @@ def _of_state(figures: Document) -> Findings:
         detail = f"{figures['waiting']}; add nodes, or end other jobs"
         yield Finding(Severity.PROBLEM, "The job waits for slots", detail)
     elif figures["state"] in ("RESTARTING", "FAILING"):
-        yield Finding(Severity.PROBLEM, "The job restarts after a failure", said or "no failure is recorded")
+        title = "The job restarts after a failure"
+        yield Finding(Severity.PROBLEM, title, said or "no failure is recorded", "", Action.EXCEPTIONS)
     elif figures["state"] == "FAILED":
-        yield Finding(Severity.PROBLEM, "The job has failed", said or "no failure is recorded")
+        yield Finding(Severity.PROBLEM, "The job has failed", said or "no failure is recorded", "", Action.RESTART)
     elif figures["state"] == "RUNNING" and failure is not None and failure["last_ms"] > figures["now_ms"] - 600_000:
         title = f"The job restarted in the last 10 minutes ({figures['restarts']} restarts in all)"
-        yield Finding(Severity.WARNING, title, said)
+        yield Finding(Severity.WARNING, title, said, "", Action.EXCEPTIONS)
 
 
 def _failure_text(failure: Document) -> str:
@@ -116,7 +154,7 @@ def _failure_text(failure: Document) -> str:
 def _of_functions(status: Document) -> Findings:
     for line in stalled_tasks(status["vertices"]):
         detail = "nothing else happens in that task meanwhile; see its threads and its flame graph"
-        yield Finding(Severity.PROBLEM, "A function does not return", f"{line}; {detail}")
+        yield Finding(Severity.PROBLEM, "A function does not return", f"{line}; {detail}", "", Action.PROCESSES)
     for line in waiting_tasks(status["vertices"]):
         yield Finding(Severity.WARNING, "A task waits", line)
 
@@ -141,8 +179,8 @@ def _of_load(figures: Document) -> Findings:
         else:
             seen += f"; give it more than {vertex['parallelism']} subtasks, or see its flame graph"
         severity = Severity.WARNING if waiting else Severity.NOTE
-        yield Finding(severity, f"{vertex['name']} is the bottleneck" if waiting else f"{vertex['name']} is busy",
-                      seen, name)  # fmt: skip
+        title = f"{vertex['name']} is the bottleneck" if waiting else f"{vertex['name']} is busy"
+        yield Finding(severity, title, seen, name, Action.FLAME_GRAPH if is_skewed else Action.RESCALE)
 
 
 def _of_output(figures: Document) -> Findings:
@@ -154,11 +192,12 @@ def _of_output(figures: Document) -> Findings:
     sources = [vertex for vertex in figures["vertices"] if vertex["id"] not in receivers]
     if sources and not any(vertex["records_in"] or vertex["records_out"] for vertex in sources):
         detail = "check the topic, the folder or the query that they read, and where they begin"
-        yield Finding(Severity.PROBLEM, "The sources have read nothing", detail, sources[0]["id"])
+        yield Finding(Severity.PROBLEM, "The sources have read nothing", detail, sources[0]["id"], Action.SPLITS)
         return
     for vertex in figures["vertices"]:
         if vertex["id"] in feeding and vertex["records_in"] and not vertex["records_out"]:
-            yield Finding(Severity.PROBLEM, f"{vertex['name']} has given no record", _why_silent(vertex), vertex["id"])
+            title = f"{vertex['name']} has given no record"
+            yield Finding(Severity.PROBLEM, title, _why_silent(vertex), vertex["id"], Action.SPLITS)
             return
 
 
@@ -204,10 +243,12 @@ def _of_checkpoints(figures: Document) -> Findings:
     failed, completed = known["failed"] or 0, known["completed"] or 0
     if failed and not completed:
         seen = f"{failed} have failed and none was completed: a restart begins from the start"
-        yield Finding(Severity.PROBLEM, "No checkpoint was completed", f"{seen}; the checkpoints say why")
+        detail = f"{seen}; the checkpoints say why"
+        yield Finding(Severity.PROBLEM, "No checkpoint was completed", detail, "", Action.CHECKPOINTS)
     elif failed > FEW_CHECKPOINTS and failed * 4 > completed:
         seen = f"{failed} of {failed + completed} have failed"
-        yield Finding(Severity.WARNING, "Checkpoints fail", f"{seen}; their reasons stand on the page of checkpoints")
+        detail = f"{seen}; their reasons stand on the page of checkpoints"
+        yield Finding(Severity.WARNING, "Checkpoints fail", detail, "", Action.CHECKPOINTS)
 
 
 def _of_silence(figures: Document) -> Findings:
@@ -217,7 +258,7 @@ def _of_silence(figures: Document) -> Findings:
             if subtask["state"] == "RUNNING" and heard_ms and figures["now_ms"] - heard_ms > SILENT_MS:
                 seen = f"its last report is {(figures['now_ms'] - heard_ms) / 1000:.0f} s old; see its process"
                 title = f"{vertex['name']} ({subtask['subtask'] + 1}/{vertex['parallelism']}) is silent"
-                yield Finding(Severity.WARNING, title, seen, vertex["id"])
+                yield Finding(Severity.WARNING, title, seen, vertex["id"], Action.PROCESSES)
 
 
 def _level(vertex: Document, what: str) -> float:

@@ -18,6 +18,7 @@ export function token() {
 export function setToken(value) {
   if (value) sessionStorage.setItem(TOKEN, value);
   else sessionStorage.removeItem(TOKEN);
+  dispatchEvent(new Event("token"));
 }
 
 async function send(path, method, body, ms) {
@@ -81,6 +82,15 @@ export async function outcome(path, everyMs = 500) {
     if (answer.status?.id !== "IN_PROGRESS") return answer.operation || {};
     await new Promise((done) => setTimeout(done, everyMs));
   }
+}
+
+/** Return why an operation has failed, in words; "" where it has not. */
+export function failureOf(result) {
+  const failure = result["failure-cause"];
+  if (!failure) return "";
+  const lines = String(failure["stack-trace"] || failure.class || failure).split("\n");
+  const line = lines.filter((candidate) => candidate.startsWith("Caused by")).pop() || lines[0];
+  return line.replace(/^Caused by: /, "").replace(`${failure.class}: `, "");
 }
 
 /** Return a path of parts that may contain anything. */

@@ -6,21 +6,23 @@ import { bytes, count, duration, moment, NONE, percent, rate, watermark } from "
 import { drawGraph, graphWidth, remarks } from "./graph.js";
 import { hotGroups } from "./hot_keys.js";
 import { flameGraph } from "./flame.js";
+import { remedy } from "./operations.js";
 
 const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
+const ENDS = { FINISHED: "✓ it has finished: by the end of its input, or stopped with a savepoint", CANCELED: "■ it was cancelled, and has taken no savepoint" };
 const look = { zoom: null, sections: "subtasks", shown: "", job: "" };
 const LEAST_ZOOM = 0.3, READABLE_ZOOM = 0.62;
 
-function reasons(findings, hash) {
+function reasons(findings, figures, hash, context) {
   return h("section", { key: "reasons", class: "reasons", "aria-labelledby": "reasons-title" },
-    h("h2", { id: "reasons-title" }, "Why is it slow? Why is there no output?"),
+    h("h2", { id: "reasons-title" }, figures.has_ended ? "How did it end?" : "Why is it slow? Why is there no output?"),
     findings.length
       ? h("ul", {}, findings.map((finding) => h("li", { class: `finding ${finding.severity}` },
         h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[finding.severity] || "ℹ"),
         h("span", { class: "unseen" }, `${finding.severity}: `),
         h("strong", {}, finding.vertex ? h("a", { href: `${hash}/graph/${encodeURIComponent(finding.vertex)}` }, finding.title) : finding.title),
-        " ", h("span", {}, finding.detail))))
-      : h("p", { class: "small" }, "✓ nothing holds it up: no vertex is saturated, nothing waits, the watermark moves"));
+        " ", h("span", {}, finding.detail), remedy(finding, figures, context))))
+      : h("p", { class: "small" }, figures.has_ended ? ENDS[figures.state] || "" : "✓ nothing holds it up: no vertex is saturated, nothing waits, the watermark moves"));
 }
 
 function vertexColumns(figures, hash) {
@@ -176,7 +178,9 @@ function legend() {
     h("li", {}, "line: thicker is more records, dashed is held up"));
 }
 
-export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
+export function graphTab(context) {
+  const { rest, base, flink, hash, redraw, go, announce, query } = context;
+  if (query.get("show")) look.sections = query.get("show");
   return {
     load: async ({ read, readIfAny }) => {
       const [found, vertex, subtasks, accumulators, flame] = await Promise.all([
@@ -206,7 +210,7 @@ export function graphTab({ rest, base, flink, hash, redraw, go, announce }) {
       const zoom = look.zoom === "all" ? Math.max(fitting, LEAST_ZOOM) : look.zoom || Math.max(fitting, READABLE_ZOOM);
       const toggle = (vertexId) => go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
       return [
-        reasons(part.findings, hash),
+        reasons(part.findings, figures, hash, context),
         h("div", { key: "drawing", class: "drawing" },
           zoomButtons(zoom, redraw),
           h("div", { class: "scroll graph-scroll", tabindex: "0", role: "region", "aria-label": "Job graph" },

@@ -26,7 +26,10 @@ function head(figures, context) {
     h("p", { class: "small" }, h("code", { class: "id" }, figures.jid),
       ` · ${(figures.mode || "").toLowerCase()} · began ${moment(figures.begin_ms)}`,
       figures.has_ended ? ` · ended ${moment(figures.end_ms)} after ${duration(figures.duration_ms)}` : ` · up ${duration(figures.uptime_ms)}`,
-      figures.waiting ? ` · ${figures.waiting}` : ""),
+      figures.waiting ? ` · ${figures.waiting}` : "",
+      figures.restarted_from ? [" · started again, was ", jobLink(figures.restarted_from)] : null),
+    figures.restarted_as.length ? h("p", { class: "finding note", key: "successors" }, h("span", { class: "sign", "aria-hidden": "true" }, "↻"),
+      "It was started again as ", figures.restarted_as.map((id, index) => [index ? ", " : "", jobLink(id)])) : null,
     h("dl", { class: "tiles" },
       tile("Read", figures.read_per_second === null ? NONE : `${rate(figures.read_per_second)}/s`, trend("read", rate(figures.read_per_second))),
       tile("Watermark lag", duration(figures.lag_ms), trend("lag", duration(figures.lag_ms))),
@@ -36,6 +39,10 @@ function head(figures, context) {
       tile("Last checkpoint", age, h("small", {}, known.completed ? ` ${duration(known.last_duration_ms)}, ${bytes(known.last_bytes)}` : ""),
         known.failed ? h("small", { class: "bad" }, ` ✕ ${count(known.failed)} failed`) : null),
       tile("Late records", figures.late_records ? h("span", { class: "warn" }, `◷ ${count(figures.late_records)}`) : "0")));
+}
+
+function jobLink(id) {
+  return h("a", { href: path`#/jobs/${id}/graph` }, h("code", {}, id.slice(0, 8)));
 }
 
 function tile(label, value, ...more) {

@@ -80,6 +80,9 @@ const ENDED_COLUMNS = [
     name: "Failure", value: (job) => job.state === "FAILED" && job.last_failure
       ? h("span", { class: "cut", title: job.last_failure.text }, job.last_failure.operator ? `${job.last_failure.operator}: ` : "", job.last_failure.error) : "",
   },
+  {
+    name: "Started again", value: (job) => job.restarted_as.map((id) => h("a", { class: "moment", href: `#/jobs/${encodeURIComponent(id)}` }, `↻ ${id.slice(0, 8)}`)),
+  },
 ];
 
 function findField(redraw) {
@@ -115,9 +118,9 @@ export function jobsPage({ redraw, announce }) {
     },
     render: ({ jobs, overview }) => {
       const running = jobs.filter((job) => !job.has_ended), ended = jobs.filter((job) => job.has_ended);
-      const failed = ended.filter((job) => job.state === "FAILED").length;
+      const failed = ended.filter((job) => job.state === "FAILED" && !job.restarted_as.length).length;
       const shown = sorted(running.filter((job) => matches(job, view.text)), COLUMNS, view.sort);
-      const past = ended.filter((job) => matches(job, view.text)).slice(0, 8);
+      const past = ended.filter((job) => matches(job, view.text)).sort((left, right) => right.end_ms - left.end_ms).slice(0, 8);
       const read_ = running.reduce((sum, job) => sum + (job.read_per_second || 0), 0);
       return [
         h("div", { key: "head", class: "head" }, h("h1", {}, "Jobs"), findField(redraw)),

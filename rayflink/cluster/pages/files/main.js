@@ -168,7 +168,6 @@ function askToken(isForced) {
     h("form", {
       method: "dialog", onsubmit: () => {
         setToken(field.value.trim());
-        showToken();
         refresh();
       },
     },
@@ -178,7 +177,7 @@ function askToken(isForced) {
     h("label", { for: "token" }, "Token"), field,
     h("p", { class: "buttons" },
       h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
-      token() ? h("button", { type: "button", onclick: () => { setToken(""); showToken(); dialog.close(); } }, "Forget it") : null,
+      token() ? h("button", { type: "button", onclick: () => { setToken(""); dialog.close(); } }, "Forget it") : null,
       h("button", { type: "submit", class: "primary" }, "Use it"))));
   dialog.onclose = () => {
     askToken.dismissed = token() === "";
@@ -241,6 +240,7 @@ async function begin() {
   document.addEventListener("keydown", onKey);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   addEventListener("hashchange", navigate);
+  addEventListener("token", showToken);
   try {
     const asked = (await read("config"))["refresh-interval"];
     if (asked > 0) intervalMs = Math.max(asked, 500);

@@ -1,64 +1,31 @@
 // What can be done to a job: each is confirmed, and its outcome is shown.
 
-import { operate, outcome, path, Problem, read } from "./api.js";
-import { h } from "./dom.js";
+import { failureOf, operate, outcome, path, read } from "./api.js";
+import { ask, field } from "./dialog.js";
+import { h, named } from "./dom.js";
 import { duration } from "./format.js";
+import { restart } from "./restart.js";
 
 const outcomes = new Map();
 
+/** Show a sentence on the page of a job, until it is dismissed. */
 function say(job, text, kind, context) {
   outcomes.set(job, { text, kind });
   context.announce(text);
   context.redraw();
 }
 
-function field(id, label, properties, note) {
-  return h("p", { class: "field" }, h("label", { for: id }, label), h("input", { id, ...properties }),
-    note ? h("span", { class: "small" }, note) : null);
-}
-
-function ask({ title, text, fields, verb, isDangerous, run }) {
-  const refusal = h("p", { class: "bad", role: "alert" });
-  const button = h("button", { type: "submit", class: isDangerous ? "danger" : "primary" }, verb);
-  const dialog = h("dialog", { "aria-labelledby": "ask-title" });
-  const form = h("form", {
-    onsubmit: async (event) => {
-      event.preventDefault();
-      button.disabled = true;
-      refusal.textContent = "";
-      try {
-        await run(form);
-        dialog.close();
-      } catch (problem) {
-        refusal.textContent = problem instanceof Problem && [401, 403].includes(problem.status)
-          ? `${problem.message}. Close this and enter a token that may do it (button Token).` : problem.message;
-        button.disabled = false;
-      }
-    },
-  }, h("h2", { id: "ask-title" }, title), text.map((line) => h("p", {}, line)), fields || [], refusal,
-  h("p", { class: "buttons" }, h("button", { type: "button", onclick: () => dialog.close() }, "Back"), button));
-  dialog.append(form);
-  dialog.onclose = () => dialog.remove();
-  document.body.append(dialog);
-  dialog.showModal();
-}
-
 async function follow(figures, what, url, context) {
   say(figures.jid, `${what} is under way`, "busy", context);
   try {
     const result = await outcome(url);
-    const failure = result["failure-cause"];
-    if (failure) say(figures.jid, `${what} failed: ${cause(failure)}`, "bad", context);
+    const failure = failureOf(result);
+    if (failure) say(figures.jid, `${what} failed: ${failure}`, "bad", context);
     else say(figures.jid, `${what} is done${result.location ? `: ${result.location}` : ""}`, "good", context);
   } catch (problem) {
     say(figures.jid, `the outcome of ${what.toLowerCase()} is not known: ${problem.message}`, "bad", context);
   }
   context.refresh();
-}
-
-function cause(failure) {
-  const lines = String(failure["stack-trace"] || failure.class || failure).split("\n");
-  return (lines.filter((line) => line.startsWith("Caused by")).pop() || lines[0]).replace(/^Caused by: /, "");
 }
 
 function savepoint(figures, context) {
@@ -102,7 +69,7 @@ function cancel(figures, context) {
   });
 }
 
-async function rescale(figures, context) {
+async function rescale(figures, context, chosen = "") {
   let bounds = {};
   try {
     bounds = await read(path`jobs/${figures.jid}/resource-requirements`);
@@ -111,12 +78,13 @@ async function rescale(figures, context) {
   }
   const of = (vertex) => bounds[vertex.id]?.parallelism || { lowerBound: 1, upperBound: vertex.parallelism };
   const rows = figures.vertices.map((vertex) => {
-    const now = of(vertex), most = vertex.max_parallelism || 32768;
+    const now = of(vertex), most = vertex.max_parallelism || 32768, isChosen = vertex.id === chosen;
     const input = (which, value, label) => h("input", {
       type: "number", min: 1, max: most, value, required: true, name: `${which} ${vertex.id}`, "aria-label": `${label} of ${vertex.name}`,
     });
-    return h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, vertex.name)), h("td", { class: "number" }, String(vertex.parallelism)),
-      h("td", {}, input("lower", now.lowerBound, "least subtasks")), h("td", {}, input("upper", now.upperBound, "most subtasks")),
+    const wanted = isChosen ? Math.min(2 * vertex.parallelism, most) : now.upperBound;
+    return h("tr", { class: isChosen ? "chosen" : null }, h("th", { scope: "row" }, named(vertex.name)), h("td", { class: "number" }, String(vertex.parallelism)),
+      h("td", {}, input("lower", now.lowerBound, "least subtasks")), h("td", {}, input("upper", wanted, "most subtasks")),
       h("td", { class: "small" }, `at most ${most}`));
   });
   ask({
@@ -158,17 +126,40 @@ async function watchRescale(figures, wanted, changed, context) {
   say(figures.jid, "rescaling was asked for and is not done after a minute; the exceptions may say why", "bad", context);
 }
 
+const ACTIONS = { restart: ["Start again…", restartWith], rescale: ["Rescale…", rescale] };
+const PLACES = {
+  exceptions: ["Exceptions", () => "exceptions"], checkpoints: ["Checkpoints", () => "checkpoints"], processes: ["Processes and logs", () => "processes"],
+  flame: ["Flame graph", (vertex) => path`graph/${vertex}?show=flame`], splits: ["Splits and watermarks", (vertex) => path`graph/${vertex}?show=operators`],
+};
+
+function restartWith(figures, context) {
+  restart(figures, context, say);
+}
+
+/** Return the button or the link that belongs to a finding; null: nothing can be done by click. */
+export function remedy(finding, figures, context) {
+  const { action, vertex } = finding;
+  if (action in PLACES) {
+    const [label, place] = PLACES[action];
+    return h("a", { class: "button remedy", href: `#/jobs/${encodeURIComponent(figures.jid)}/${place(vertex)}` }, label);
+  }
+  if (!(action in ACTIONS) || (action === "restart" && (!figures.can_restart || figures.restarted_as.length))) return null;
+  const [label, act] = ACTIONS[action];
+  return h("button", { type: "button", class: "remedy primary", onclick: () => act(figures, context, vertex) }, label);
+}
+
 /** Return the buttons of a job, and what became of the last. */
 export function operations(figures, context) {
   const last = outcomes.get(figures.jid);
   const result = last ? h("p", { class: `outcome ${last.kind}` }, last.kind === "bad" ? "✕ " : last.kind === "good" ? "✓ " : "◔ ", last.text,
     h("button", { type: "button", class: "quiet", "aria-label": "Dismiss", onclick: () => { outcomes.delete(figures.jid); context.redraw(); } }, "✕")) : null;
-  if (figures.has_ended) return h("div", { class: "operations" }, result);
+  const button = (label, act, kind) => h("button", { type: "button", class: kind || null, onclick: () => act(figures, context) }, label);
+  if (figures.has_ended) {
+    return h("div", { class: "operations" }, figures.can_restart ? h("div", { class: "buttons" }, button("Start again…", restartWith)) : null, result);
+  }
   return h("div", { class: "operations" },
     h("div", { class: "buttons" },
-      h("button", { type: "button", onclick: () => savepoint(figures, context) }, "Savepoint…"),
-      h("button", { type: "button", onclick: () => rescale(figures, context) }, "Rescale…"),
-      h("button", { type: "button", onclick: () => stop(figures, context) }, "Stop…"),
-      h("button", { type: "button", class: "danger", onclick: () => cancel(figures, context) }, "Cancel…")),
+      button("Savepoint…", savepoint), button("Rescale…", rescale), figures.can_restart ? button("Stop and start again…", restartWith) : null,
+      button("Stop…", stop), button("Cancel…", cancel, "danger")),
     result);
 }
