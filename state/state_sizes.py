@@ -18,7 +18,7 @@ class GroupSize(NamedTuple):
     Args:
         first, end: the key groups [first, end).
         size_bytes: in the snapshot.
-        entries: values, elements of lists, entries of maps or timers; `UNKNOWN` where nobody has counted them.
+        entries: values, elements of lists, entries of maps or timers; `UNKNOWN` where they were not counted.
     """
 
     first: int

@@ -51,7 +51,7 @@ class ChannelSelector(ABC):
     functions: tuple[PartitioningFunction, ...] = ()
     """The user's functions in it."""
     sample: KeySample | None = None
-    """A sample of the keys of what it splits; None: it splits by no key, or nobody asks for them."""
+    """A sample of the keys of what it splits; None: it splits by no key, or none is asked for."""
 
     def __init__(self) -> None:
         self._opened = 0
@@ -175,7 +175,7 @@ class ByKeyGroup(ChannelSelector):
             of the key's columns (Arrow).
         max_parallelism: key groups in all.
         memo_entries: bound on the remembered keys.
-        sample: counts hot key groups; None: nobody asks for them.
+        sample: counts hot key groups; None: none is asked for.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ def describe_state(manifest: CheckpointManifest) -> Document:
         not known) and "operators". Each of these has "id", "uid", "name", "parallelism", "max_parallelism", "bytes",
         "written_bytes", "states", "subtasks" (the bytes of each), "largest_group" and "key_groups": ranges with
         "first", "end" and "bytes". A state has "name", "kind", "is_keyed", "values", "ttl", "bytes" (null where several
-        share their files), "written_bytes", "entries" (null where nobody has counted them), "is_estimate",
+        share their files), "written_bytes", "entries" (null where they were not counted), "is_estimate",
         "largest_group" ("group", "bytes", "share") and "key_groups".
     """
     operators = [_operator(operator) for operator in manifest.operators]
