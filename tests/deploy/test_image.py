@@ -38,6 +38,8 @@ def test_the_image_is_made_in_stages_and_runs_without_root() -> None:
     assert json.loads(ready[ready.index("["):]) == ["healthy"]
     assert json.loads(image.arguments("CMD")[0])[:3] == ["ray", "start", "--head"]
     assert [source for source, _, _ in image.copies() if source] == ["packages"]  # no compiler, no source, no wheel
+    assert all("__pycache__" not in line for line in packages.arguments("RUN"))  # no process could write it anew
+    assert "syntax=" not in FILE.read_text().split("\n", 1)[0]  # which a builder would fetch from a registry
     extras = re.findall(r"^([a-z0-9-]+) = \[", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
     assert set(default("EXTRAS").split(",")) <= set(extras)
 
