@@ -79,10 +79,12 @@ _ABOUT = {
     "keyed_multiset": "SQL's keyed multiset: rows of a join that come and go by value, of 1 M keys and of a hot one",
     "cluster_load": "a session cluster: 200 jobs submitted, 50 running, 100 requests a second; p99, memory",
     "autoscaler": "simulated jobs under load curves, rescaled and with fixed parallelisms: slot seconds and lag",
+    "autoscaler_flows": "load curves of hours, as flows: the autoscaler, a fixed parallelism and an oracle",
     "checkpoint_sync": "a checkpoint a second of 1 GB of RocksDB state under updates: how long the task stands still",
 }
 _SMALL: dict[str, dict[str, Any]] = {
     "autoscaler": {"seconds": 40},
+    "autoscaler_flows": {"small": True},
     "formats": {"messages": 2_000, "rounds": 1},
     "recovery": {"state_mb": 50, "updates": 2_000, "rounds": 1},
     "rescale_pause": {"state_mb": 50, "updates": 2_000, "rounds": 1},

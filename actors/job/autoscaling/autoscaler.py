@@ -17,7 +17,7 @@ from .decisions import DecisionHistory, JobDecision
 from .descriptions import describe
 from .evaluation import JobEvaluation, evaluate
 from .figures import VertexFacts, facts_of, sample_of
-from .job_scaling import JobPlan, decisions_of, forbidden, plan_job
+from .job_scaling import JobPlan, decisions_of, forbidden, frees_nothing, plan_job
 from .metric_window import MetricWindow
 from .settings import AutoscalerSettings
 
@@ -117,6 +117,10 @@ class Autoscaler:
             self.balanced += 1
             return None
         decisions, changes = decisions_of(evaluation, plan, now_ms)
+        if frees_nothing(graph, plan):
+            self.reason = f"{', '.join(changes)}: fewer subtasks would do, but free no slot as yet"
+            self.balanced += 1
+            return None
         memory = self._window.mean(lambda figures: figures.memory)
         obstacle = forbidden(graph, plan, memory, self.slot_cpus, now_ms, settings)
         described = "; ".join(f"{name}: {change}" for name, change in changes.items())

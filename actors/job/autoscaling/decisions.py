@@ -63,26 +63,59 @@ class JobDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """The subtasks that were needed at a moment.
+
+    Args:
+        is_outside: the utilization was outside the bounds then, so that a rescaling pays.
+    """
+
+    at_ms: int
+    subtasks: int
+    is_outside: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ScaleDownWish:
     """The smaller parallelisms that a vertex has needed lately.
 
     Args:
         first_ms: since when it has needed fewer subtasks without a break.
-        needed: time -> subtasks, falling: what a later time needed more of has gone.
+        needs: falling: what a later time needed more of has gone.
     """
 
     first_ms: int
-    needed: tuple[tuple[int, int], ...] = ()
+    needs: tuple[Need, ...] = ()
 
-    def with_need(self, now_ms: int, parallelism: int, interval_ms: int) -> ScaleDownWish:
+    def with_need(self, need: Need, interval_ms: int) -> ScaleDownWish:
         """Return it with what is needed now, without what is older than the interval."""
-        larger = [(then, count) for then, count in self.needed if count > parallelism and then >= now_ms - interval_ms]
-        return replace(self, needed=(*larger, (now_ms, parallelism)))
+        begun_ms = need.at_ms - interval_ms
+        larger = [each for each in self.needs if each.subtasks > need.subtasks and each.at_ms >= begun_ms]
+        return replace(self, needs=(*larger, need))
 
     @property
-    def most(self) -> int:
-        """Return the most subtasks that were needed."""
-        return self.needed[0][1]
+    def most(self) -> Need:
+        """Return the highest need."""
+        return self.needs[0]
+
+    def waited_ms(self, now_ms: int) -> int:
+        """Return for how long fewer subtasks have been enough."""
+        return now_ms - self.first_ms
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the next coordinator has to know: how long it has waited, and for how many subtasks."""
+        newest = self.needs[-1].at_ms if self.needs else self.first_ms
+        return {"waited_ms": self.waited_ms(newest), "most": self.most.subtasks, "is_outside": self.most.is_outside}
+
+    @classmethod
+    def resumed(cls, past: Mapping[str, Any], now_ms: int) -> ScaleDownWish:
+        """Return the wish of an earlier coordinator at the first look of the next one.
+
+        The time without a coordinator does not count, and the highest need is as new as can be: so a vertex loses its
+        subtasks rather too late than too soon.
+        """
+        need = Need(now_ms, int(past["most"]), bool(past["is_outside"]))
+        return cls(now_ms - int(past["waited_ms"]), (need,))
 
 
 class DecisionHistory:
@@ -103,8 +136,8 @@ class DecisionHistory:
         self._was_under_way = [each["outcome"] for each in past.get("decisions", ())][-1:] == ["under way"]
         self.pauses_ms: deque[int] = deque(past.get("pauses_ms", ()), MOST_PAUSES)
         """The newest measured pauses."""
-        self.wishes: dict[str, ScaleDownWish] = {}
-        """Vertex id -> the smaller parallelism that it needs for a time, seen without a break by this coordinator."""
+        self._wishes: dict[str, ScaleDownWish] = {}
+        self._past_wishes: dict[str, Mapping[str, Any]] = dict(past.get("wishes", {}))
         self.scalings = int(past.get("scalings", 0))
         """Rescalings that were carried out."""
         self._vertices: dict[str, list[VertexDecision]] = {
@@ -117,14 +150,40 @@ class DecisionHistory:
         """Return what was decided about a vertex, oldest first."""
         return [each for each in self._vertices.get(vertex_id, ()) if now_ms - each.decided_ms <= self._age_ms]
 
+    def wish(self, vertex_id: str, now_ms: int) -> ScaleDownWish | None:
+        """Return the smaller parallelism that a vertex has needed for a time; None where it has not."""
+        if (past := self._past_wishes.pop(vertex_id, None)) is not None:
+            self._wishes[vertex_id] = ScaleDownWish.resumed(past, now_ms)
+        return self._wishes.get(vertex_id)
+
+    def set_wish(self, vertex_id: str, wish: ScaleDownWish | None, interval_ms: int) -> None:
+        """Remember the smaller parallelism that a vertex needs; None: it needs all that it has.
+
+        Args:
+            interval_ms: time for which it has to need fewer; a tenth of it more, and the wish is worth storing.
+        """
+        before = self._wishes.pop(vertex_id, None)
+        if wish is not None:
+            self._wishes[vertex_id] = wish
+        if _worth_storing(before, interval_ms) != _worth_storing(wish, interval_ms):
+            self.revision += 1
+
     def add(self, job: JobDecision, vertices: Mapping[str, VertexDecision]) -> None:
-        """Add a decision that is carried out; wishes for fewer subtasks are over with it."""
+        """Add a decision that is carried out.
+
+        Wishes for fewer subtasks are over with one that gives a vertex more. With one that takes some away they stay,
+        where the vertices still have more than they need.
+        """
         for vertex_id, decision in vertices.items():
             past = [*self._vertices.get(vertex_id, ()), decision]
             reverts = [each for each in past[: -self._count] if each.is_revert]  # they hold until they are too old
             self._vertices[vertex_id] = [*reverts[-1:], *past[-self._count :]]
         self.decisions.append(job)
-        self.wishes.clear()
+        if any(decision.is_up or decision.is_revert for decision in vertices.values()):
+            self._wishes.clear()
+        for vertex_id, decision in vertices.items():
+            if vertex_id in self._wishes and self._wishes[vertex_id].most.subtasks >= decision.after:
+                del self._wishes[vertex_id]
         self.revision += 1
 
     def add_advice(self, job: JobDecision) -> None:
@@ -184,7 +243,15 @@ class DecisionHistory:
             "pauses_ms": list(self.pauses_ms),
             "scalings": self.scalings,
             "vertices": {key: [asdict(each) for each in mine] for key, mine in self._vertices.items()},
+            "wishes": {**self._past_wishes, **{key: wish.as_json() for key, wish in self._wishes.items()}},
         }
+
+
+def _worth_storing(wish: ScaleDownWish | None, interval_ms: int) -> tuple[int, int] | None:
+    if wish is None:
+        return None
+    waited_ms = wish.waited_ms(wish.needs[-1].at_ms)
+    return 10 * min(waited_ms, interval_ms) // max(1, interval_ms), wish.most.subtasks
 
 
 def _ended_decision(decision: JobDecision) -> JobDecision:
@@ -194,4 +261,4 @@ def _ended_decision(decision: JobDecision) -> JobDecision:
     return replace(decision, outcome="failed", detail="its coordinator was lost before it was done")
 
 
-__all__ = ["DecisionHistory", "JobDecision", "ScaleDownWish", "VertexDecision"]
+__all__ = ["DecisionHistory", "JobDecision", "Need", "ScaleDownWish", "VertexDecision"]

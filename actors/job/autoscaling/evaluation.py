@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rayflink.common.options.autoscaler_options import BusyTimeAggregator
 
@@ -30,6 +30,8 @@ class VertexEvaluation:
         target_rate: records that come in, at its sources, as far as they concern it.
         catch_up_rate: further ones, so that the lag of its sources is over in time.
         lag: records pending at its source.
+        newest_rate: target rate of the newest part of the window, where that is higher; it shows where a load that
+            rises has got to.
         partitions: those that its source reads; 0 where it names none.
         scale_up_below, scale_down_above: true rates beyond which it is rescaled.
     """
@@ -43,6 +45,7 @@ class VertexEvaluation:
     target_rate: float
     catch_up_rate: float
     lag: float
+    newest_rate: float = 0.0
     partitions: int = 0
     scale_up_below: float = 0.0
     scale_down_above: float = math.inf
@@ -52,17 +55,29 @@ class VertexEvaluation:
         """Return whether its utilization is outside the bounds."""
         return self.true_rate < self.scale_up_below or self.true_rate > self.scale_down_above
 
-    def capacity(self, utilization: float, restart_s: float, catch_up_s: float) -> float:
+    def capacity(self, utilization: float, restart_s: float, catch_up_s: float, rate: float | None = None) -> float:
         """Return the rate that it should be able to take, at a utilization.
 
         Args:
             restart_s: pause whose records have to be caught up, too.
             catch_up_s: time for that; 0: they are left out of account.
+            rate: of the records that come in; None: the target rate.
         """
         if utilization <= 0:
             return math.inf
-        after_restart = self.target_rate * restart_s / catch_up_s if catch_up_s else 0.0
-        return self.catch_up_rate + after_restart + self.target_rate / utilization
+        rate = self.target_rate if rate is None else rate
+        after_restart = rate * restart_s / catch_up_s if catch_up_s else 0.0
+        return self.catch_up_rate + after_restart + rate / utilization
+
+    def needed(self, settings: RateSettings, restart_s: float) -> float:
+        """Return the rate that it needs: at the target of its utilization; or, if that is more, to catch up in time.
+
+        While it catches up, it may be as busy as it may be at all. Flink adds the two, and so leaves the room for peaks
+        free even then: the subtasks for that are too many afterwards.
+        """
+        rate = max(self.target_rate, self.newest_rate)
+        behind = self.capacity(settings.highest, restart_s, settings.catch_up_s, rate)
+        return max(rate / settings.target, behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +113,14 @@ def evaluate(
         if vertex.is_source:
             growth, lag = window.lag_growth(vertex_id), pending_of(window.newest, vertex_id)
             target = max(0.0, inputs[vertex_id] + growth)
+            newest = window.newest_arrival_rate(vertex_id)
             catch_up = lag / settings.catch_up_s if settings.catch_up_s else 0.0
             observed = _observed_rate(window, vertex_id, inputs[vertex_id], settings)
         else:
             known = [(evaluated[each], each) for each in vertex.inputs if each in evaluated]
             ratios = [(source, _output_ratio(facts, inputs, outputs, each, vertex_id)) for source, each in known]
             target = sum(source.target_rate * ratio for source, ratio in ratios)
+            newest = sum(source.newest_rate * ratio for source, ratio in ratios)
             catch_up = sum(source.catch_up_rate * ratio for source, ratio in ratios)
             target = target if known else inputs[vertex_id]
             lag, observed = 0.0, None
@@ -112,7 +129,7 @@ def evaluate(
         partitions = frozenset(name for each in window.newest[vertex_id].values() for name in each.partitions)
         evaluated[vertex_id] = VertexEvaluation(
             vertex, inputs[vertex_id], outputs[vertex_id], min(1.0, load), true_rate, observed, target, catch_up, lag,
-            len(partitions),
+            max(newest, target), len(partitions),
         )  # fmt: skip
     backlog = any(
         each.lag > settings.backlog_lag_s * each.input_rate and each.lag > 0 and each.input_rate > 0
@@ -126,12 +143,11 @@ def _with_bounds(
     vertex: VertexEvaluation, settings: RateSettings, restart_s: float, backlog: bool
 ) -> VertexEvaluation:
     highest, lowest = (1.0, 0.0) if backlog else (settings.highest, settings.lowest)
-    return VertexEvaluation(
-        vertex.facts, vertex.input_rate, vertex.output_rate, vertex.load, vertex.true_rate, vertex.observed_rate,
-        vertex.target_rate, vertex.catch_up_rate, vertex.lag, vertex.partitions,
-        vertex.capacity(highest, 0.0, settings.catch_up_s),
-        vertex.capacity(lowest, restart_s, settings.catch_up_s),
-    )  # fmt: skip
+    return replace(
+        vertex,
+        scale_up_below=vertex.capacity(highest, 0.0, settings.catch_up_s),
+        scale_down_above=vertex.capacity(lowest, restart_s, settings.catch_up_s),
+    )
 
 
 def _load(rates: list[SubtaskRates], aggregator: BusyTimeAggregator) -> float:

@@ -52,10 +52,7 @@ def plan_job(
     moment = Moment(now_ms, restart_s)
     plans = {key: _plan(vertex, history, moment, settings) for key, vertex in evaluation.vertices.items()}
     for vertex_id, plan in plans.items():
-        if plan.wish is None:
-            history.wishes.pop(vertex_id, None)
-        else:
-            history.wishes[vertex_id] = plan.wish
+        history.set_wish(vertex_id, plan.wish, settings.vertex.scale_down_interval_ms)
     plans = _within_reach(evaluation, plans, history, moment, settings)
     plans = _together(evaluation, plans)
     changes = {
@@ -76,7 +73,7 @@ def _plan(
     facts = vertex.facts
     if settings.excluded_ids & facts.group:
         return VertexPlan(facts.parallelism, "excluded by job.autoscaler.vertex.exclude.ids")
-    past, wish = history.of_vertex(facts.id, moment.now_ms), history.wishes.get(facts.id)
+    past, wish = history.of_vertex(facts.id, moment.now_ms), history.wish(facts.id, moment.now_ms)
     return plan_vertex(vertex, past, wish, moment, settings.rates, settings.vertex)
 
 
@@ -122,6 +119,17 @@ def _together(evaluation: JobEvaluation, plans: Mapping[str, VertexPlan]) -> dic
         outside = any(plans[each].is_outside for each in members)
         joined[vertex_id] = replace(plan, wanted=wanted, reason=reason, is_outside=outside)
     return joined
+
+
+def frees_nothing(graph: JobGraph, plan: JobPlan) -> bool:
+    """Return whether a plan only takes subtasks away whose slots others need, so that it is not worth a pause.
+
+    Vertices within the bounds of their utilization do not count: they would go along with those outside.
+    """
+    if any(wanted > graph.vertex(vertex_id).parallelism for vertex_id, wanted in plan.wanted.items()):
+        return False
+    outside = {vertex_id: wanted for vertex_id, wanted in plan.wanted.items() if plan.vertices[vertex_id].is_outside}
+    return len(required_slots(rescaled_graph(graph, outside))) == len(required_slots(graph))
 
 
 def forbidden(
@@ -176,4 +184,4 @@ def decisions_of(
     return decisions, changes
 
 
-__all__ = ["JobPlan", "decisions_of", "forbidden", "plan_job"]
+__all__ = ["JobPlan", "decisions_of", "forbidden", "frees_nothing", "plan_job"]

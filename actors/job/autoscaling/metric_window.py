@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from .figures import Sample, SubtaskFigures
 
+NEWEST_PART = 0.25
+"""The part of a window that shows where a load that rises has got to."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubtaskRates:
@@ -104,6 +107,20 @@ class MetricWindow:
         (begun_ms, first), (ended_ms, last) = self._samples[0], self._samples[-1]
         grown = pending_of(last, vertex_id) - pending_of(first, vertex_id)
         return grown * 1000 / max(1, ended_ms - begun_ms)
+
+    def newest_arrival_rate(self, vertex_id: str) -> float:
+        """Return the records a second that have come in at a source in the newest part of the window.
+
+        That part is `NEWEST_PART` of the window, and has two steps between samples at least.
+        """
+        since_ms = self._samples[-1][0] - NEWEST_PART * self._window_ms
+        begun = max(0, len(self._samples) - 3)
+        while begun > 0 and self._samples[begun][0] > since_ms:
+            begun -= 1
+        (begun_ms, first), (ended_ms, last) = self._samples[begun], self._samples[-1]
+        taken = sum(rate.records_in for rate in self._between(vertex_id, first, last))
+        grown = pending_of(last, vertex_id) - pending_of(first, vertex_id)
+        return max(0.0, taken + grown * 1000 / max(1, ended_ms - begun_ms))
 
     def mean(self, read: Callable[[SubtaskFigures], float]) -> float:
         """Return the mean over the samples of the highest figure of a subtask; 0 where there is none."""

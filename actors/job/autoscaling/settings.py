@@ -10,6 +10,7 @@ from rayflink.common.errors import ConfigError
 from rayflink.common.options import autoscaler_options as options
 from rayflink.common.options.autoscaler_options import BusyTimeAggregator, ParallelismAlignment
 
+from .alignment import AlignmentMode
 from .excluded_periods import ExcludedPeriod
 
 
@@ -43,7 +44,7 @@ class VertexSettings:
     effectiveness: float = 0.1
     reverts_ineffective: bool = True
     """Subtasks that have not made a vertex faster are taken back."""
-    alignment: ParallelismAlignment = ParallelismAlignment.EVENLY_SPREAD
+    alignment: AlignmentMode = ParallelismAlignment.SUFFICIENT
     scalability_min: int | None = None
     """Past decisions from which scalability is estimated; None: it is not."""
     scalability_least: float = 0.5
@@ -149,10 +150,16 @@ def _vertex(config: Configuration) -> VertexSettings:
         detects_ineffective=get(options.EFFECTIVENESS),
         effectiveness=get(options.EFFECTIVENESS_THRESHOLD),
         reverts_ineffective=get(options.REVERT_INEFFECTIVE),
-        alignment=get(options.ALIGNMENT),
+        alignment=_alignment(config),
         scalability_min=get(options.SCALABILITY_MIN) if get(options.OBSERVED_SCALABILITY) else None,
         scalability_least=get(options.SCALABILITY_LEAST),
     )
+
+
+def _alignment(config: Configuration) -> AlignmentMode:
+    older, newer = config.get(options.ADJUSTMENT), options.ALIGNMENT
+    is_set = any(config.contains_key(key) for key in (newer.key, *newer.fallback_keys))
+    return config.get(newer) if older is None or is_set else older
 
 
 __all__ = ["AutoscalerSettings", "RateSettings", "VertexSettings"]

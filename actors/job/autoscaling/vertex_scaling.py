@@ -9,8 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .alignment import aligned
-from .decisions import ScaleDownWish, VertexDecision
+from rayflink.common.options.autoscaler_options import ParallelismAlignment
+
+from .alignment import aligned, sufficient
+from .decisions import Need, ScaleDownWish, VertexDecision
 from .evaluation import VertexEvaluation
 from .settings import RateSettings, VertexSettings
 
@@ -73,7 +75,7 @@ def plan_vertex(
     current = vertex.facts.parallelism
     if vertex.facts.is_fixed:
         return VertexPlan(current, "its parallelism cannot change")
-    capacity = vertex.capacity(rates.target, moment.restart_s, rates.catch_up_s) * moment.share
+    capacity = vertex.needed(rates, moment.restart_s) * moment.share
     exact = capacity / vertex.true_rate if math.isfinite(vertex.true_rate) else 0.0
     exact /= _scalability(past, settings)
     factor = min(max(exact, 1 - settings.max_down_factor), 1 + settings.max_up_factor)
@@ -95,10 +97,14 @@ def plan_vertex(
         return VertexPlan(wanted, why, wanted > current and vertex.is_outside, expected, reach=reach)
     if settings.scale_down_interval_ms <= 0:
         return VertexPlan(wanted, why, vertex.is_outside, expected)
-    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(moment.now_ms, wanted, settings.scale_down_interval_ms)
+    need = Need(moment.now_ms, wanted, vertex.is_outside)
+    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(need, settings.scale_down_interval_ms)
     if waits := _waits(wish, moment.now_ms, settings):
         return VertexPlan(current, f"{why}; {wanted} would do, {waits}", wish=wish)
-    return VertexPlan(wish.most, why, vertex.is_outside, expected, wish)
+    most = wish.most.subtasks
+    if most != wanted:
+        why += f"; it needed {most} in the last {settings.scale_down_interval_ms / 1000:.0f} s"
+    return VertexPlan(most, why, wish.most.is_outside, expected, wish)
 
 
 def _parallelism(vertex: VertexEvaluation, factor: float, settings: VertexSettings) -> tuple[int, str, float]:
@@ -107,18 +113,22 @@ def _parallelism(vertex: VertexEvaluation, factor: float, settings: VertexSettin
     least = min(current, settings.min_parallelism)
     most = max(1, min(facts.most, max(current, settings.max_parallelism)))
     exact = math.ceil(min(round(factor * current, 6), 1e9))
-    wanted = min(max(least, exact), most)
-    limit, reach = "", 1.0
+    shares = vertex.partitions if facts.is_source else facts.max_parallelism if facts.is_keyed else 0
+    kind = "partitions" if facts.is_source else "key groups"
+    limit, reach, computed = "", 1.0, min(max(least, exact), most)
+    if shares and factor > 0 and settings.alignment is ParallelismAlignment.SUFFICIENT:
+        enough, reach = sufficient(factor, current, shares)
+        exact = max(enough, min(exact, math.ceil(round(current * (1 - settings.max_down_factor), 6))))
     if exact > most:
         limit, reach = f"; {exact} would be more than the {most} that it may have", most / exact
-    shares = vertex.partitions if facts.is_source else facts.max_parallelism if facts.is_keyed else 0
-    if not shares:
-        return wanted, limit, reach
-    parallelism = aligned(wanted, current, shares, (least, most), settings.alignment)
-    if parallelism != wanted:
-        kind = "partitions" if facts.is_source else "key groups"
-        limit += f"; {wanted} subtasks would not share {shares} {kind} well"
-    return parallelism, limit, reach
+    elif reach < 1.0:
+        limit = f"; it has {shares} {kind}, and a subtask needs at least one"
+    wanted = min(max(least, exact), most)
+    if shares and settings.alignment is not ParallelismAlignment.SUFFICIENT:
+        wanted = aligned(wanted, current, shares, (least, most), settings.alignment)
+    if wanted != computed:
+        limit += f"; {computed} subtasks would not share {shares} {kind} well"
+    return wanted, limit, reach
 
 
 def _ineffective_gain(
@@ -153,9 +163,8 @@ def _taken_back(
     slower = vertex.true_rate > scale_up.true_rate * (1 + settings.effectiveness)
     if not settings.reverts_ineffective or slower or vertex.true_rate >= vertex.target_rate > scale_up.true_rate:
         return plan
-    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(
-        moment.now_ms, scale_up.before, settings.scale_down_interval_ms
-    )
+    need = Need(moment.now_ms, scale_up.before, True)
+    wish = (wish or ScaleDownWish(moment.now_ms)).with_need(need, settings.scale_down_interval_ms)
     if waits := _waits(wish, moment.now_ms, settings):
         return replace(plan, reason=f"{plan.reason}; {scale_up.before} would do as much, {waits}", wish=wish)
     reason = f"{plan.reason}; it goes back to {scale_up.before}, which did as much"
@@ -181,7 +190,7 @@ def _revert_that_holds(
 
 def _waits(wish: ScaleDownWish, now_ms: int, settings: VertexSettings) -> str:
     """Return, for people, how long fewer subtasks have to be enough before a vertex gets fewer; "" if they were."""
-    waited_ms, interval_ms = now_ms - wish.first_ms, settings.scale_down_interval_ms
+    waited_ms, interval_ms = wish.waited_ms(now_ms), settings.scale_down_interval_ms
     waited = f"and did for {waited_ms / 1000:.0f} of the {interval_ms / 1000:.0f} s after which it gets fewer"
     return waited if waited_ms < interval_ms else ""
 

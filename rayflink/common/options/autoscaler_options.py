@@ -1,7 +1,7 @@
 """The options of the autoscaler; `registry` has them with all others.
 
-Keys, types and defaults are those of Flink's autoscaler (flink-kubernetes-operator, AutoScalerOptions). Two defaults
-are not: measured pauses are used, and ineffective scaling is detected.
+Keys, types and defaults are those of Flink's autoscaler (flink-kubernetes-operator, AutoScalerOptions). Three defaults
+are not: measured pauses are used, ineffective scaling is detected, and parallelisms fit key groups by their load.
 """
 
 from __future__ import annotations
@@ -36,6 +36,20 @@ class BusyTimeAggregator(Enum):
 
 class ParallelismAlignment(Enum):
     """The parallelisms of vertices whose load is divided by key groups or partitions.
+
+    SUFFICIENT takes the least with which the subtask that has most of them is fast enough. BALANCED takes the first
+    from the computed one on with which subtasks have fewer of them, or a divisor of their number; EVENLY_SPREAD only
+    a divisor, where there is one; OFF takes the computed one.
+    """
+
+    SUFFICIENT = "SUFFICIENT"
+    BALANCED = "BALANCED"
+    EVENLY_SPREAD = "EVENLY_SPREAD"
+    OFF = "OFF"
+
+
+class KeyGroupAdjustment(Enum):
+    """The same, by Flink's older option, where the computed parallelism is not taken if none fits.
 
     EVENLY_SPREAD prefers divisors of their number; MAXIMIZE_UTILISATION takes the least that lowers the load.
     """
@@ -148,10 +162,15 @@ EVENT_INTERVAL = _declare("scaling.event.interval", DURATION, _ms(30 * 60_000),
 CPU_QUOTA = _declare("quota.cpu", DOUBLE, None, "CPUs beyond which a job is not scaled up.", test=_POSITIVE)
 MEMORY_QUOTA = _declare("quota.memory", MEMORY, None, "Memory of its slots beyond which a job is not scaled up.",
                         test=_NOT_EMPTY)
-ALIGNMENT = _declare("scaling.key-group.partitions.adjust.mode", enum_type(ParallelismAlignment),
-                     ParallelismAlignment.EVENLY_SPREAD,
-                     "How parallelisms fit the number of key groups, or of a source's partitions: EVENLY_SPREAD "
-                     "prefers divisors, MAXIMIZE_UTILISATION takes the least that lowers the load.")
+ALIGNMENT = _declare("scaling.parallelism-alignment.mode", enum_type(ParallelismAlignment),
+                     ParallelismAlignment.SUFFICIENT,
+                     "How parallelisms fit the number of key groups, or of a source's partitions. SUFFICIENT: the "
+                     "least with which the subtask that has most of them is fast enough; BALANCED, Flink's "
+                     "default: the first from the computed one on with which subtasks have fewer, or which is a "
+                     "divisor; EVENLY_SPREAD: the next divisor; OFF: as computed.")
+ADJUSTMENT = _declare("scaling.key-group.partitions.adjust.mode", enum_type(KeyGroupAdjustment), None,
+                      "Flink's older option for the same, heeded where the newer one is not set: EVENLY_SPREAD prefers "
+                      "divisors, MAXIMIZE_UTILISATION takes the least that lowers the load.")
 OBSERVED_SCALABILITY = _declare("observed-scalability.enabled", BOOLEAN, False,
                                 "Estimate from past decisions how much faster a vertex gets with more subtasks.")
 SCALABILITY_MIN = _declare("observed-scalability.min-observations", INT, 3, "Past decisions that this takes.",
@@ -182,3 +201,12 @@ _UNHEEDED: tuple[tuple[str, ValueType[Any], Any, str, str], ...] = (
 )  # fmt: skip
 for _key, _type, _default, _help, _instead in _UNHEEDED:
     _option(AUTOSCALER, f"job.autoscaler.{_key}", _type, _default, _help, unheeded=_instead)
+_REFUSED: tuple[tuple[str, str, str], ...] = (
+    ("metrics.custom-evaluators", "Classes of Java that change the metrics.",
+     "remove it: there are no classes of Java; sources of your own can report `pendingRecords`"),
+    ("scaling.custom-executors", "Classes of Java that change or forbid decisions.",
+     "remove it: there are no classes of Java; `job.autoscaler.scaling.enabled: false` and `client.rescale` let a "
+     "program of yours decide"),
+)  # fmt: skip
+for _key, _help, _instead in _REFUSED:
+    _option(AUTOSCALER, f"job.autoscaler.{_key}", LIST, None, _help, refused=_instead)

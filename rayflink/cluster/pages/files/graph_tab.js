@@ -221,15 +221,14 @@ export function graphTab(context) {
           caption: "Vertices of the job", columns: vertexColumns(figures, hash), rows: figures.vertices, key: (row) => row.id,
           rowClass: (row) => row.id === rest ? "chosen" : null,
         }),
-        figures.autoscaler ? autoscalerPart(figures.autoscaler, figures) : null,
+        figures.autoscaler ? autoscalerPart(figures.autoscaler) : null,
       ];
     },
   };
 }
 
-function autoscalerPart(autoscaler, figures) {
-  const names = new Map(figures.vertices.map((vertex) => [vertex.id, vertex.name]));
-  const changes = (decision) => Object.entries(decision.changes).map(([id, number]) => `${names.get(id) || id} to ${number}`).join(", ");
+function autoscalerPart(autoscaler) {
+  const changes = (decision) => Object.entries(decision.changes).map(([vertex, change]) => `${vertex}: ${change}`).join("; ");
   return h("section", { key: "autoscaler", "aria-labelledby": "autoscaler-title" },
     h("h2", { id: "autoscaler-title" }, "Autoscaler ", h("span", { class: "small" }, autoscaler.acts ? "it acts" : "it only says what it would do")),
     facts([

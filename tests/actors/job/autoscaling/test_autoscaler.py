@@ -17,7 +17,7 @@ from rayflink.actors.job.autoscaling.settings import AutoscalerSettings
 from rayflink.actors.messages.commands import AnswerRescale, RequestRescale, RescaleRefused, Tick
 from rayflink.actors.messages.messages import TaskReport
 from rayflink.common.errors import ConfigError
-from tests.actors.job.autoscaling.fluid_job import KEYED, MAP, FluidJob, three_steps
+from rayflink.testing.fluid_jobs import KEYED, MAP, FluidJob, three_steps
 from tests.actors.job.job_events import Job
 
 SPEEDS = {MAP: 50.0, KEYED: 30.0}
@@ -32,7 +32,7 @@ def test_nothing_is_decided_before_the_job_is_stable_and_the_window_full() -> No
     assert job.autoscaler.reason == "waits 5 s more until the job is stable"
     job.run(40)
     assert job.autoscaler.reason == "collects metrics for 25 s more" and not job.rescales
-    assert job.run(30).rescales[0] == (75, {"Source: in": 2, MAP: 8, KEYED: 16})
+    assert job.run(30).rescales[0] == (75, {"Source: in": 2, MAP: 6, KEYED: 11})
 
 
 def test_the_status_says_what_it_knows_and_why_as_json() -> None:
@@ -40,15 +40,15 @@ def test_the_status_says_what_it_knows_and_why_as_json() -> None:
     assert described is not None
     json.dumps(described, allow_nan=False)
     mapped = next(vertex for vertex in described["vertices"] if vertex["name"] == MAP)
-    assert (mapped["parallelism"], mapped["wanted"], mapped["targetDataRate"]) == (2, 8, 200)
-    assert mapped["reason"].startswith("needs 399 records/s and can do 100 with 2")
+    assert (mapped["parallelism"], mapped["wanted"], mapped["targetDataRate"]) == (2, 7, 200)
+    assert mapped["reason"].startswith("needs 313 records/s and can do 100 with 2")
     assert described["decisions"][0]["outcome"] == "advice" and described["reason"].startswith("would change")
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"quota__cpu": "8"}, "it would need 32 CPU, more than the 8 of job.autoscaler.quota.cpu"),
+        ({"quota__cpu": "8"}, "it would need 16 CPU, more than the 8 of job.autoscaler.quota.cpu"),
         ({"excluded__periods": "* * * * * ?"}, "nothing is rescaled now, by job.autoscaler.excluded.periods"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_job_master_hands_on_the_request_and_hears_the_answer() -> None:
             job.on(TaskReport(mine.attempt, theirs.metrics), fluid.second * 1000)
         requests = [each for each in job.on(Tick()) if isinstance(each, RequestRescale)]
     request = requests[0].request
-    assert sorted(request.parallelism.values()) == [8, 16]
+    assert sorted(request.parallelism.values()) == [6, 11]
     refusal = AnswerRescale(request.request_id, failure="there was no room")
     before = job.master.history_revision
     assert job.on(RescaleRefused(refusal)) == [] and job.master.history_revision != before

@@ -10,9 +10,9 @@ import pytest
 from rayflink.actors.job.autoscaling.reactive import ReactiveScaling, fitted_graph
 from rayflink.actors.messages.commands import KillTask, RequestRescale, RequestSlots, SlotsAvailable, TaskGone, Tick
 from rayflink.testing.faults import ClusterFault
+from rayflink.testing.fluid_jobs import three_steps
 from rayflink.testing.load_curves import LoadCurve, RecordCost
 from rayflink.testing.scaled_jobs import run_scaled
-from tests.actors.job.autoscaling.fluid_job import three_steps
 from tests.actors.job.job_events import Job, names
 
 REACTIVE = {

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rayflink.actors.job.autoscaling.alignment import aligned
+from rayflink.actors.job.autoscaling.alignment import AlignmentMode, aligned, sufficient
 from rayflink.actors.job.autoscaling.decisions import (
     DecisionHistory,
     JobDecision,
+    Need,
     ScaleDownWish,
     VertexDecision,
 )
@@ -20,9 +21,12 @@ from rayflink.actors.job.autoscaling.evaluation import VertexEvaluation
 from rayflink.actors.job.autoscaling.figures import VertexFacts
 from rayflink.actors.job.autoscaling.settings import RateSettings, VertexSettings
 from rayflink.actors.job.autoscaling.vertex_scaling import Moment, VertexPlan, plan_vertex
-from rayflink.common.options.autoscaler_options import ParallelismAlignment
+from rayflink.common.options.autoscaler_options import KeyGroupAdjustment, ParallelismAlignment
 
-EVENLY, MOST = ParallelismAlignment.EVENLY_SPREAD, ParallelismAlignment.MAXIMIZE_UTILISATION
+EVENLY, MOST = KeyGroupAdjustment.EVENLY_SPREAD, KeyGroupAdjustment.MAXIMIZE_UTILISATION
+BALANCED, SPREAD = ParallelismAlignment.BALANCED, ParallelismAlignment.EVENLY_SPREAD
+OFF = ParallelismAlignment.OFF
+MODES = [EVENLY, MOST, BALANCED, SPREAD, OFF]
 AT_ONCE = VertexSettings(scale_down_interval_ms=0)
 
 
@@ -30,7 +34,7 @@ def vertex(parallelism: int, true: float, target: float, keyed: bool = False, mo
     facts = VertexFacts("v", "Map", parallelism, 128, ("in",), 0, False, keyed, most, frozenset({"v"}))
     load = 0.0 if math.isinf(true) else min(1.0, target / true)
     bounds = target / 1.0, target / 0.4
-    return VertexEvaluation(facts, target, 0.0, load, true, None, target, 0.0, 0.0, 0, *bounds)
+    return VertexEvaluation(facts, target, 0.0, load, true, None, target, 0.0, 0.0, target, 0, *bounds)
 
 
 def plan(
@@ -57,21 +61,57 @@ def test_what_is_wanted_is_enough_within_its_bounds(current: int, true: float, t
         assert wanted <= current
 
 
-@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 256), st.sampled_from([EVENLY, MOST]))
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 256), st.sampled_from(MODES))
 def test_alignment_never_turns_back_and_never_leaves_the_bounds(
-    wanted: int, current: int, shares: int, mode: ParallelismAlignment
+    wanted: int, current: int, shares: int, mode: AlignmentMode
 ) -> None:
     most = max(current, 200)
     wanted = min(wanted, most)
     result = aligned(wanted, current, shares, (1, most), mode)
     assert result >= 1
     assert result == current or (result > current) == (wanted > current)
+    assert result <= most
     if result != current and wanted <= shares:
         assert math.ceil(shares / result) <= math.ceil(shares / max(1, min(wanted, result)))
 
 
-def test_divisors_are_preferred_where_key_groups_are_shared() -> None:
-    assert plan(vertex(4, 100, 100, keyed=True)).wanted == 8  # 6 would be enough
+@given(st.integers(1, 300), st.integers(1, 256), st.floats(0.05, 20))
+def test_the_sufficient_parallelism_is_the_least_that_is_fast_enough(
+    current: int, shares: int, factor: float
+) -> None:
+    def most_of(parallelism: int) -> int:
+        return math.ceil(shares / min(parallelism, shares))
+
+    result, reach = sufficient(factor, current, shares)
+    affordable = most_of(current) / factor
+    assert 1 <= result <= shares
+    if affordable >= 1:
+        assert reach == 1.0 and most_of(result) <= affordable + 1e-5
+        assert result == 1 or most_of(result - 1) > affordable - 1e-5
+    else:
+        assert result == shares and reach == pytest.approx(affordable)
+    if factor >= 1:
+        assert result >= min(current, shares) or most_of(result) == most_of(current)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 7])
+def test_a_vertex_with_few_key_groups_gets_at_most_as_many_subtasks(most: int) -> None:
+    facts = VertexFacts("v", "Map", 1, most, ("in",), 0, False, True, most, frozenset({"v"}))
+    busy = VertexEvaluation(facts, 50, 0.0, 1.0, 50, None, 1_000, 0.0, 0.0, 1_000, 0, 1_000, 2_500)
+    result = plan(busy)
+    assert result.wanted == most and result.reach < 1
+    assert result.is_outside == (most > 1)
+    others = (ParallelismAlignment.BALANCED, ParallelismAlignment.EVENLY_SPREAD, KeyGroupAdjustment.EVENLY_SPREAD)
+    for mode in others:
+        assert plan(busy, VertexSettings(scale_down_interval_ms=0, alignment=mode)).wanted == most
+
+
+def test_key_groups_are_shared_as_the_mode_says() -> None:
+    def with_mode(mode: AlignmentMode) -> int:
+        return plan(vertex(4, 100, 100, keyed=True), VertexSettings(scale_down_interval_ms=0, alignment=mode)).wanted
+
+    assert plan(vertex(4, 100, 100, keyed=True)).wanted == 6  # 32 groups / 1.43 = 22 for each at most
+    assert [with_mode(mode) for mode in (BALANCED, SPREAD, OFF, EVENLY)] == [7, 8, 6, 8]
     assert plan(vertex(4, 100, 100)).wanted == 6
     assert aligned(6, 4, 128, (1, 200), MOST) == 7 and aligned(3, 8, 16, (1, 200), EVENLY) == 4
 
@@ -87,9 +127,9 @@ def test_fewer_subtasks_come_after_the_interval_as_many_as_it_needed() -> None:
     assert first.wanted == 10 and "5 would do" in first.reason
     second = plan(vertex(10, 100, 49), settings, wish=first.wish, now_ms=5_600)
     third = plan(vertex(10, 100, 35), settings, wish=second.wish, now_ms=6_000)
-    assert (second.wanted, third.wanted) == (10, 7) and third.is_outside
+    assert (second.wanted, third.wanted) == (10, 7) and not third.is_outside
     later = plan(vertex(10, 100, 35), settings, wish=third.wish, now_ms=6_700)
-    assert later.wanted == 5
+    assert later.wanted == 5 and later.is_outside
     assert plan(vertex(10, 100, 70), settings, wish=third.wish, now_ms=6_100).wish is None
 
 
@@ -152,12 +192,58 @@ def test_a_decision_under_way_gets_its_outcome_from_the_next_coordinator(
 ) -> None:
     history = DecisionHistory(3, 10_000)
     history.add(JobDecision(4, {}, "under way"), {"v": VertexDecision(4, 1, 2, 1.0, 2.0)})
-    history.wishes["v"] = ScaleDownWish(1).with_need(4, 1, 100)
     successor = DecisionHistory(3, 10_000, json.loads(json.dumps(history.as_json())))
     successor.resume({"v": parallelism})
     assert successor.decisions[-1].outcome == outcome and successor.scalings == decisions
     assert len(successor.of_vertex("v", 5)) == decisions
-    assert not successor.wishes  # it cannot know that fewer were enough while no coordinator looked
+
+
+def test_the_next_coordinator_goes_on_waiting_for_fewer_subtasks() -> None:
+    history = DecisionHistory(3, 10_000)
+    wish = ScaleDownWish(100).with_need(Need(100, 6, True), 1_000).with_need(Need(700, 4, True), 1_000)
+    history.set_wish("v", wish, 1_000)
+    successor = DecisionHistory(3, 10_000, json.loads(json.dumps(history.as_json())))
+    assert successor.as_json()["wishes"] == history.as_json()["wishes"]  # also if it is lost before its first look
+    resumed = successor.wish("v", 5_000)
+    assert resumed is not None and resumed.waited_ms(5_000) == 600, "the time without a coordinator does not count"
+    settings = VertexSettings(scale_down_interval_ms=1_000)
+    assert plan(vertex(10, 100, 35), settings, wish=resumed, now_ms=5_300).wanted == 10
+    assert plan(vertex(10, 100, 35), settings, wish=resumed, now_ms=5_400).wanted == 6  # the most of both coordinators
+
+
+def test_a_wish_is_stored_as_often_as_is_worth_it() -> None:
+    history, stored = DecisionHistory(3, 10_000), []
+    wish = None
+    for now_ms in range(0, 1_001, 20):
+        wish = (wish or ScaleDownWish(now_ms)).with_need(Need(now_ms, 3, True), 1_000)
+        history.set_wish("v", wish, 1_000)
+        stored.append(history.revision)
+    assert stored[-1] == 11  # at first, and with each tenth of the interval
+    history.set_wish("v", None, 1_000)
+    assert history.revision == 12 and history.wish("v", 2_000) is None
+
+
+def test_wishes_outlive_a_decision_that_gives_no_vertex_more() -> None:
+    def history() -> DecisionHistory:
+        past = DecisionHistory(3, 10_000)
+        for name in ("v", "w"):
+            past.set_wish(name, ScaleDownWish(0).with_need(Need(0, 2, True), 1_000), 1_000)
+        return past
+
+    down, done, up = history(), history(), history()
+    down.add(JobDecision(5, {}, "under way"), {"v": VertexDecision(5, 8, 4, 1.0, 1.0)})
+    done.add(JobDecision(5, {}, "under way"), {"v": VertexDecision(5, 8, 2, 1.0, 1.0)})
+    up.add(JobDecision(5, {}, "under way"), {"v": VertexDecision(5, 1, 2, 1.0, 1.0)})
+    left = [[name for name in ("v", "w") if past.wish(name, 6) is not None] for past in (down, done, up)]
+    assert left == [["v", "w"], ["w"], []]
+
+
+def test_a_vertex_that_was_within_its_bounds_lately_is_not_rescaled_for_a_little() -> None:
+    settings = VertexSettings(scale_down_interval_ms=1_000)
+    first = plan(vertex(10, 100, 62), settings, now_ms=0)  # 9 would do, but it is busy enough
+    later = plan(vertex(10, 100, 20), settings, wish=first.wish, now_ms=1_000)
+    assert later.wanted == 9 and not later.is_outside and "it needed 9 in the last 1 s" in later.reason
+    assert plan(vertex(10, 100, 20), settings, wish=later.wish, now_ms=1_500).is_outside
 
 
 def test_scalability_is_estimated_from_the_past() -> None:
