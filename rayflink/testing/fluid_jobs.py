@@ -32,11 +32,12 @@ OPTIONS = {
 SOURCE, MAP, KEYED = "Source: in", "Map", "Keyed"
 
 
-def three_steps(parallelism: int = 1, **options: str) -> JobGraph:
-    """Source -> Map -> keyed aggregation, each a vertex of its own; option names without `job.autoscaler.`."""
+def three_steps(parallelism: int = 1, key_groups: int = 128, **options: str) -> JobGraph:
+    """Return source -> Map -> keyed aggregation, each a vertex of its own; option names without `job.autoscaler.`."""
     changed = {f"job.autoscaler.{key.replace('__', '.').replace('_', '-')}": value for key, value in options.items()}
     env = StreamExecutionEnvironment({**OPTIONS, **changed})
     env.set_parallelism(parallelism)
+    env.set_max_parallelism(key_groups)
     numbers = env.from_source(DataGeneratorSource(), source_name="in").rebalance()
     mapped = numbers.map(lambda number: (number % 7, 1)).name(MAP)
     mapped.key_by(lambda pair: pair[0]).sum(1).name(KEYED).sink_to(DiscardingSink())
@@ -54,8 +55,8 @@ class _FluidTask:
     busy_s: float = 0.0
     blocked_s: float = 0.0
 
-    def report(self, second: int, lag: float) -> None:
-        """Report at a second; `lag` is the part of a source."""
+    def report(self, second: int, lag: float | None) -> None:
+        """Report at a second; `lag` is the part of a source, None where it does not know."""
         execution, taken = self.execution, self.taken
         execution.metrics_ms = second * 1000
         execution.metrics = {
@@ -63,7 +64,7 @@ class _FluidTask:
             "numRecordsOut": 0 if execution.vertex.is_output else taken,
             "accumulateBusyTimeMs": self.busy_s * 1000,
             "accumulateBackPressuredTimeMs": self.blocked_s * 1000,
-            "operators": [{"numRecordsOut": taken, "metrics": {"pendingRecords": lag}}],
+            "operators": [{"numRecordsOut": taken, "metrics": {} if lag is None else {"pendingRecords": lag}}],
         }
 
 
@@ -81,6 +82,8 @@ class FluidJob:
         past: decisions of an earlier coordinator, as `DecisionHistory.as_json` returned them.
         lag: records that wait at the start.
         step_s: length of a step.
+        slots: that the cluster has; a request for more is refused.
+        reports_lag: the source says how many records wait.
     """
 
     graph: JobGraph
@@ -92,6 +95,8 @@ class FluidJob:
     past: dict[str, object] = field(default_factory=dict)
     lag: float = 0.0
     step_s: int = 5
+    slots: int = 1_000
+    reports_lag: bool = True
     second: int = 0
     slot_seconds: int = 0
     rescales: list[tuple[int, dict[str, int]]] = field(default_factory=list)
@@ -191,9 +196,11 @@ class FluidJob:
             task.taken += taken
             task.busy_s += busy
             task.blocked_s += (self.step_s - busy) if is_held_up and task.execution.vertex.is_input else 0.0
-            task.report(self.second, self.lag / self._sources)
+            task.report(self.second, self.lag / self._sources if self.reports_lag else None)
         request = self.autoscaler.tick(self.graph, self.executions, self.second * 1000)
-        if request is not None:
+        if request is not None and max(request.parallelism.values()) > self.slots:
+            self.autoscaler.answered(AnswerRescale(request.request_id, failure="there are not enough free slots"))
+        elif request is not None:
             self._request, self._paused = request.request_id, self.pause_s
             self.graph = rescaled_graph(self.graph, request.parallelism)
             self.rescales.append((self.second, self.parallelism))

@@ -23,6 +23,9 @@ from .settings import AutoscalerSettings
 
 log = get_logger(__name__)
 
+MOST_BACKOFF_MS = 3_600_000
+"""Longest time between two requests of which the first could not be carried out."""
+
 
 class Autoscaler:
     """Decides about the parallelism of a job's vertices.
@@ -56,6 +59,7 @@ class Autoscaler:
         """Looks after which nothing was to be changed."""
         self.errors = 0
         """Requests that were not carried out."""
+        self._refusals, self._not_before_ms, self._refusal = 0, 0, ""
         self._logged: tuple[str, int] = ("", 0)
         self._facts: tuple[JobGraph, Mapping[str, VertexFacts]] | None = None
 
@@ -93,6 +97,11 @@ class Autoscaler:
             return None
         if not self._window.is_full or self.evaluation is None:
             self.reason = self._window.progress(now_ms)
+            return None
+        if now_ms < self._not_before_ms:
+            seconds = (self._not_before_ms - now_ms) / 1000
+            times = f"the {self._refusals} newest requests were" if self._refusals > 1 else "the newest request was"
+            self.reason = f"{times} not carried out ({self._refusal}); it waits {seconds:.0f} s more until the next"
             return None
         return self._decide(graph, self.evaluation, now_ms)
 
@@ -151,13 +160,23 @@ class Autoscaler:
         self._request_id = ""
         self._window.clear()
         self.history.ended(answer.pause_ms, answer.failure, self._concerned)
+        self._refusal = answer.failure
         if answer.failure:
             self.errors += 1
+            self._back_off()
             self.reason = f"could not rescale: {answer.failure}"
             log.warning("autoscaler: %s", self.reason)
         else:
+            self._refusals = self._not_before_ms = 0
             self.reason = f"has rescaled, with a pause of {answer.pause_ms} ms"
             log.info("autoscaler: %s", self.reason)
+
+    def _back_off(self) -> None:
+        """Let each request after a failed one wait twice as long: the job goes on with what it has meanwhile."""
+        assert self._looked_ms is not None
+        pause_ms = (self.settings.stabilization_ms + self.settings.window_ms) * 2**self._refusals
+        self._refusals += 1
+        self._not_before_ms = self._looked_ms + min(pause_ms, MOST_BACKOFF_MS)
 
     def describe(self) -> dict[str, Any] | None:
         """Return what it knows, wants and has done, as plain data; None where it is not enabled."""
