@@ -38,9 +38,10 @@ from ..exchange.frames import TaskAddress
 from ..job.autoscaling.reactive import ReactiveSettings, fitted_graph
 from ..job.command_performer import deployments_first, perform
 from ..job.history.history_writer import HistoryWriter
-from ..job.job_document import job_document, newest_start, note_end
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
+from ..job.notes.job_archive import JobArchive
+from ..job.notes.registry_notes import newest_start, note_end
 from ..job.recovery import recover_or_start
 from ..job.recovery_times import describe_recovery
 from ..job.rescaled_graph import rescaled_graph
@@ -419,7 +420,7 @@ class Coordinator:
         totals = {} if self._result is None else self._result.accumulators
         details = self._job.checkpoints.history.describe
         try:
-            note_end(self._ends_at.open(), job_document(self._job_status, self._description, details, totals))
+            note_end(self._ends_at.open(), JobArchive.of(self._job_status, self._description, details, totals))
         except Exception as error:  # whatever it is, the clients that wait for the end have to learn of it
             log.warning("the end of the job could not be noted in the registry of its cluster: %s", described(error))
 

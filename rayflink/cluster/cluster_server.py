@@ -99,7 +99,7 @@ class ClusterServer:
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
             job_defaults(configuration.to_dict()), None if self._archives is None else self._archives.add,
-            self.shut_down.set,
+            self.shut_down.set, most_bytes=get(options.JOB_STORE_CACHE).bytes,
         )  # fmt: skip
         self._configuration, self._processes = configuration, runner.processes
         self._log_folder = tempfile.TemporaryDirectory(prefix="rayflink-dispatcher-")

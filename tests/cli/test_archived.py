@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from rayflink import launch
+from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.cli.jobs import LOST
 from rayflink.cli.main import main
 from rayflink.cluster.archives.archive_store import ArchiveStore
-from rayflink.cluster.jobs.job_snapshot import JobSnapshot
 from rayflink.state.storage.local_storage import LocalStorage
 from tests.cli.test_status import JOB, SINK, job
 
@@ -18,8 +18,7 @@ OLD = "0d" * 16
 def test_archived_jobs_are_listed_and_shown_whole(tmp_path, monkeypatch, capsys):
     for job_id, state in ((JOB, "FINISHED"), (OLD, "FAILED")):
         status = {**job(SINK, state=state), "jid": job_id}
-        document = {"status": status, "description": {}, "checkpoints": {}, "details": {}, "accumulators": {}}
-        ArchiveStore(LocalStorage(tmp_path)).store(JobSnapshot(document))
+        ArchiveStore(LocalStorage(tmp_path)).store(JobArchive.of(status))
     monkeypatch.setattr(launch, "published_jobs", lambda configuration: [])
     monkeypatch.setattr(launch, "list_jobs", lambda configuration: [])
     monkeypatch.setattr(launch, "recorded_jobs", lambda configuration: [job(SINK, state="RUNNING")])

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.archives.archive_store import ArchiveFile, ArchiveStore
 from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs, ArchiveRetention
-from rayflink.cluster.archives.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
 from rayflink.state.clock import ManualClock
 from rayflink.state.storage.local_storage import LocalStorage
@@ -174,6 +174,7 @@ def test_archives_that_were_read_last_are_bounded_in_bytes():
 def test_ten_thousand_archives_take_little_memory(tmp_path):
     code = """
 import resource, sys
+from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.archives.archive_store import ArchiveStore
 from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.job.job_document import newest_start, note_end
+from rayflink.actors.job.notes.job_archive import JobArchive
+from rayflink.actors.job.notes.registry_notes import newest_start, note_end
 from rayflink.actors.job.submission import Submission
 from rayflink.cluster.dispatcher.absent_jobs import StartAttempts
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
@@ -132,7 +133,7 @@ def test_a_submission_is_accepted_at_once_and_its_job_starts_later(storage: Loca
     dispatcher.take_over("http://here")
     data = submission().encode()
     assert dispatcher.submit(data, "me", wait_s=0.0) == JOB
-    assert [job.job_id for job in JobRegistry(storage).accepted()] == [JOB]
+    assert [entry.job_id for entry in JobRegistry(storage).entries() if entry.is_accepted] == [JOB]
     assert dispatcher.view(JOB).status()["state"] == "INITIALIZING" and runner.starts == []
     dispatcher.look()
     assert dispatcher.submit(data, "me", wait_s=0.0) == JOB, "nothing else starts it meanwhile"
@@ -152,7 +153,7 @@ def test_what_keeps_an_accepted_job_from_its_start_is_its_end_with_the_remedy(st
     goes_on.set()
     assert eventually(lambda: dispatcher.view(JOB).status()["state"] == "FAILED", within_s=10)
     (failure,) = dispatcher.view(JOB).status()["exceptions"]
-    assert failure["refusal"] == ("cannot be loaded", "install its module")
+    assert failure["refusal"] == ["cannot be loaded", "install its module"]
     with pytest.raises(JobExecutionError, match="cannot be loaded"):  # where the client waits for the start
         dispatcher.submit(submission(OTHER).encode(), "me")
     dispatcher.close()
@@ -182,8 +183,7 @@ def test_a_job_whose_coordinator_noted_its_end_is_not_started_again(storage: Loc
     dispatcher = begun(storage, FakeRunner())
     dispatcher.submit(submission().encode(), "me")
     place = JobRegistry(storage).folder(JOB)
-    document = {"status": status(JOB, "FINISHED"), "description": {}, "checkpoints": {}, "details": {}}
-    note_end(LocalStorage(place), {**document, "accumulators": {}})
+    note_end(LocalStorage(place), JobArchive.of(status(JOB, "FINISHED")))
     runner = FakeRunner()
     successor = begun(storage, runner)
     successor.look()
@@ -230,7 +230,8 @@ def test_a_job_that_cannot_start_is_refused_and_shown_as_failed(storage: LocalSt
     with pytest.raises(JobExecutionError, match="could not start"):
         dispatcher.submit(submission().encode(), "me")
     (job,) = dispatcher.statuses()
-    assert job["state"] == "FAILED" and "install the module" in job["exceptions"][0]["exception"]
+    assert job["state"] == "FAILED"
+    assert "install the module" in dispatcher.view(JOB).status()["exceptions"][0]["exception"]
     runner.refuses = None
     begun(storage, runner).look()
     assert runner.starts == []
@@ -332,7 +333,8 @@ def test_jobs_of_programs_themselves_are_shown_and_their_ends_kept(storage: Loca
     del runner.jobs[OTHER]
     dispatcher.look()
     (job,) = dispatcher.statuses()
-    assert (job["state"], job["exceptions"][-1]["exception"]) == ("FAILED", "the job's coordinator was lost")
+    exceptions = dispatcher.view(OTHER).status()["exceptions"]
+    assert (job["state"], exceptions[-1]["exception"]) == ("FAILED", "the job's coordinator was lost")
 
 
 def test_a_submission_comes_back_from_its_bytes() -> None:
@@ -369,8 +371,7 @@ def test_ends_that_grow_old_without_a_dispatcher_leave_the_registry(storage: Loc
     dispatcher, registry = begun(storage, FakeRunner()), JobRegistry(storage)
     for job_id in (JOB, OTHER):
         dispatcher.submit(submission(job_id).encode(), "me")
-        document = {"status": status(job_id, "FINISHED", at_ms=1), "description": {}, "checkpoints": {}, "details": {}}
-        note_end(LocalStorage(registry.folder(job_id)), {**document, "accumulators": {}})
+        note_end(LocalStorage(registry.folder(job_id)), JobArchive.of(status(job_id, "FINISHED", at_ms=1)))
     successor = begun(storage, FakeRunner())
     assert len(successor.statuses()) == 2, "they can still be archived"
     successor.look()

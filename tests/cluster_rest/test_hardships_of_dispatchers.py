@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from rayflink.actors.job.job_document import plain
+from rayflink.actors.job.notes.job_archive import JobArchive
+from rayflink.actors.job.notes.plain_values import plain
 from rayflink.actors.job.submission import Stored
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher, DispatcherSettings
-from rayflink.cluster.dispatcher.job_documents import status_document
 from rayflink.cluster.jobs.cluster_job import JobHasEnded
-from rayflink.cluster.jobs.job_snapshot import JobSnapshot
 from rayflink.cluster.registry.job_registry import JobRegistry
 from rayflink.cluster.registry.leadership import DispatcherFenced
 from rayflink.cluster.rest.job_operations import JobOperations
@@ -214,7 +213,7 @@ def test_a_job_that_cannot_be_looked_at_keeps_no_other_from_coming_back(tmp_path
     for job_id in (JOB, OTHER):
         dispatcher.submit(submission(job_id).encode(), "me")
     del runner.jobs[OTHER]
-    runner.jobs[JOB] = {**status(JOB, "FINISHED"), "metrics": {(1, 2): "no key of JSON"}}
+    runner.jobs[JOB] = {**status(JOB, "FINISHED"), "vertices": "no vertices"}
     dispatcher.look()
     assert OTHER in runner.jobs
 
@@ -292,7 +291,7 @@ class Renewed(Cluster):
     def suspend(self, job_id: str) -> None:
         del self.jobs[job_id]
         if self.registry is not None:
-            self.registry.end(JobSnapshot(status_document(status(job_id, "FINISHED"), None)))
+            self.registry.end(JobArchive.of(status(job_id, "FINISHED")))
 
     def start(self, submission: Any) -> Any:
         job = super().start(submission)

@@ -13,7 +13,7 @@ import pytest
 
 from rayflink.actors.task.process_inspection import ProcessInspection
 from rayflink.cluster.dispatcher.dispatcher_log import DispatcherLog
-from rayflink.cluster.jobs.job_snapshot import JobSnapshot
+from rayflink.cluster.jobs.cluster_job import archive_of
 from rayflink.cluster.rest.absent_requests import AbsentRequests
 from rayflink.cluster.rest.applications import ApplicationEndpoints
 from rayflink.cluster.rest.cluster_operations import ClusterOperations
@@ -126,9 +126,9 @@ def test_metrics_have_the_ids_of_flink(cluster: Cluster, flink: dict[str, Any]) 
 
 def test_an_ended_job_answers_from_json_as_it_did(cluster: Cluster) -> None:
     view = cluster.jobs.by_kind["failed"]
-    snapshot, jobs = JobSnapshot.of(view), cluster.jobs
+    archive, jobs = archive_of(view), cluster.jobs
     before = {request.title: cluster.ask(request) for request in requests(2) if request.kind == "failed"}
-    jobs.replace("failed", snapshot)
+    jobs.replace("failed", archive)
     after = {title: cluster.ask(request) for request in requests(2) if (title := request.title) in before}
     jobs.replace("failed", view)
     assert len(before) > 50

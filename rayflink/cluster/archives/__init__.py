@@ -1,7 +1,6 @@
 """Jobs that have ended: their last status, plan, checkpoints and exceptions, in storage.
 
-- `job_archive`: all that stays of a job, as one JSON document, and the `JobView` over it.
-- `archive_store`: the documents of one folder, a file for each job, written once.
+- `archive_store`: the archives of one folder, a file for each job, written once.
 - `archive_writer`: writes them in a thread, again where the folder cannot be reached.
 - `archived_jobs`: the jobs of several folders as `ClusterJobs`, with bounded memory; what expires is deleted.
 - `archive_folders`: those that the options name.

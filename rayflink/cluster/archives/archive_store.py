@@ -6,15 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rayflink.actors.job.notes.job_archive import is_packed
 from rayflink.state.storage.storage import Storage, put_own
 
-from ..jobs.cluster_job import JobView
-from .job_archive import MOST_BYTES, DamagedArchive, JobArchive, ended_ms
+from ..jobs.cluster_job import JobView, archive_of
 
 __all__ = ["ArchiveFile", "ArchiveStore"]
 
-PACKED_FROM = 32 << 10
-"""Size from which on a document is compressed."""
 _NAME = re.compile(r"(\d{13})-([0-9a-f]{32})\.json(\.zst)?")
 
 
@@ -55,11 +53,10 @@ class ArchiveStore:
         Raises:
             StorageError: it could not be written.
         """
-        archive = JobArchive.of(view)
-        data, ending = archive.encode(), ".json"
-        if len(data) >= PACKED_FROM:
-            data, ending = _packed(data), ".json.zst"
-        at_ms = min(max(ended_ms(archive.status()), 0), 10**13 - 1)
+        archive = archive_of(view)
+        data = archive.encode()
+        ending = ".json.zst" if is_packed(data) else ".json"
+        at_ms = min(max(archive.ended_ms, 0), 10**13 - 1)
         name = f"{at_ms:013d}-{archive.jid}{ending}"
         if self._for_flink is not None:
             put_own(self._storage, archive.jid, self._for_flink(archive))
@@ -76,15 +73,13 @@ class ArchiveStore:
         return sorted((ArchiveFile(int(match[1]), match[2], match[0]) for match in matches), reverse=True)
 
     def read(self, name: str) -> bytes:
-        """Return the document of a file.
+        """Return the bytes of a file.
 
         Raises:
             MissingFileError: there is none.
             StorageError: it cannot be read.
-            DamagedArchive: it cannot be unpacked.
         """
-        data = self._storage.read(name)
-        return _unpacked(data, f"{self.url}/{name}") if name.endswith(".zst") else data
+        return self._storage.read(name)
 
     def delete(self, name: str) -> None:
         """Delete an archive, also that in the layout of Flink; one that is not there is no error.
@@ -96,23 +91,3 @@ class ArchiveStore:
         if match is not None:
             self._storage.delete(match[2])
         self._storage.delete(name)
-
-
-def _packed(data: bytes) -> bytes:
-    import pyarrow  # slow
-
-    packed: bytes = pyarrow.Codec("zstd").compress(data, asbytes=True)
-    return packed
-
-
-def _unpacked(data: bytes, path: str) -> bytes:
-    import pyarrow  # slow
-
-    try:
-        with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
-            document: bytes = stream.read(2 * MOST_BYTES + 1)
-    except OSError as error:
-        raise DamagedArchive(path, str(error)) from error
-    if len(document) > 2 * MOST_BYTES:
-        raise DamagedArchive(path, f"it has more than {2 * MOST_BYTES} bytes")
-    return document

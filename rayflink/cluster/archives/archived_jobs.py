@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive, read_head
 from rayflink.state.clock import Clock
 from rayflink.state.storage.storage import MissingFileError, StorageError
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
+from ..jobs.recent_archives import RecentArchives
 from .archive_store import ArchiveFile, ArchiveStore
-from .job_archive import DamagedArchive, JobArchive, read_head
 
 __all__ = ["ArchiveRetention", "ArchivedJobs"]
 
@@ -90,15 +90,14 @@ class ArchivedJobs:
         self, stores: Sequence[ArchiveStore], clock: Clock, retention: ArchiveRetention = KEEP_ALL,
         most_bytes: int = 50 << 20,
     ) -> None:  # fmt: skip
-        self._stores, self._clock, self._retention, self._most_bytes = tuple(stores), clock, retention, most_bytes
+        self._stores, self._clock, self._retention = tuple(stores), clock, retention
         self._index: dict[str, _Entry] = {}
         """Job id -> its newest archive, the job that ended last first."""
         self._damaged: dict[str, str] = {}
         """Address of a file -> what is wrong with it."""
         self._unreachable: dict[str, str] = {}
         """Address of a folder -> why it could not be listed."""
-        self._recent: OrderedDict[str, JobArchive] = OrderedDict()
-        self._recent_bytes = 0
+        self._recent = RecentArchives(most_bytes)
         self._lock, self._refreshing = threading.Lock(), threading.Lock()
 
     def figures(self) -> dict[str, int]:
@@ -108,7 +107,7 @@ class ArchivedJobs:
                 "archives": len(self._index),
                 "archivesDamaged": len(self._damaged),
                 "foldersUnreachable": len(self._unreachable),
-                "bytesInMemory": self._recent_bytes + sum(len(entry.head or b"") for entry in self._index.values()),
+                "bytesInMemory": self._recent.bytes + sum(len(entry.head or b"") for entry in self._index.values()),
             }
 
     def refresh(self) -> None:
@@ -149,17 +148,16 @@ class ArchivedJobs:
         """
         with self._lock:
             entry = self._index.get(job_id)
-            archive = self._recent.get(job_id)
-            if archive is not None and entry is not None:
-                self._recent.move_to_end(job_id)
-                return archive
         if entry is None:
             raise UnknownJob(job_id)
+        archive = self._recent.get(job_id)
+        if archive is not None:
+            return archive
         try:
             archive = JobArchive.decode(entry.store.read(entry.file.name), f"{entry.store.url}/{entry.file.name}")
         except MissingFileError as error:
             raise UnknownJob(job_id) from error
-        self._remember(job_id, archive)
+        self._recent.add(archive)
         return archive
 
     def running(self, job_id: str) -> RunningJob:
@@ -214,15 +212,6 @@ class ArchivedJobs:
                     log.warning("archive not read", extra={"archive": address}, exc_info=error)
             readable[job_id] = entry if head is entry.head else _Entry(entry.store, entry.file, head)
         return readable, damaged
-
-    def _remember(self, job_id: str, archive: JobArchive) -> None:
-        with self._lock:
-            previous = self._recent.pop(job_id, None)
-            self._recent[job_id] = archive
-            self._recent_bytes += archive.size - (0 if previous is None else previous.size)
-            while self._recent_bytes > self._most_bytes and len(self._recent) > 1:
-                _, oldest = self._recent.popitem(last=False)
-                self._recent_bytes -= oldest.size
 
 
 def _in_order(entries: Sequence[_Entry]) -> dict[str, _Entry]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from rayflink.common.errors import JobExecutionError
 from rayflink.common.options.stop_mode import StopMode
 
-from ..jobs.job_snapshot import JobSnapshot
+from ..jobs.cluster_job import Document
 from ..registry.job_registry import AcceptedJob
-from .job_documents import beginning_document
+from .job_documents import beginning_job
 
 __all__ = ["AbsentJob", "StartAttempts"]
 
@@ -61,7 +61,7 @@ class StartAttempts:
         self._attempts.pop(job_id, None)
 
 
-class AbsentJob(JobSnapshot):
+class AbsentJob:
     """A job that is being brought back: it can be read and cancelled, and everything else is refused.
 
     Args:
@@ -71,8 +71,20 @@ class AbsentJob(JobSnapshot):
     """
 
     def __init__(self, job: AcceptedJob, reason: str, cancel: Callable[[str], None]) -> None:
-        super().__init__(beginning_document(job, reason=reason))
-        self._reason, self._cancel = reason, cancel
+        self._job, self._reason, self._cancel = job, reason, cancel
+        self._view = beginning_job(job, reason=reason)
+
+    def status(self) -> Document:
+        return self._view.status()
+
+    def description(self) -> Document:
+        return self._view.description()
+
+    def checkpoints(self, checkpoint_id: int | None = None) -> Document | None:
+        return self._view.checkpoints(checkpoint_id)
+
+    def accumulators(self) -> Document:
+        return self._view.accumulators()
 
     def cancel(self, by: str = "the user") -> None:
         """End the job without starting it again; its checkpoints stay."""
@@ -98,4 +110,5 @@ class AbsentJob(JobSnapshot):
 
     def _refusal(self) -> JobExecutionError:
         why = f": {self._reason}" if self._reason else ""
-        return JobExecutionError(self.job_id, f"does not run now, and is being brought back{why}", "ask again later")
+        reason = f"does not run now, and is being brought back{why}"
+        return JobExecutionError(self._job.job_id, reason, "ask again later")

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.storage.storage import Storage, StorageError
 
-from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
-from ..jobs.job_snapshot import JobSnapshot
+from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob, archive_of
 from ..registry.job_registry import AcceptedJob, JobRegistry
 from ..registry.leadership import DispatcherFenced, Leadership
 from ..runners.runner import Runner, StartedJob
@@ -27,8 +27,8 @@ from .absent_jobs import AbsentJob, StartAttempts
 from .ended_jobs import EndedJobs
 from .foreign_jobs import ForeignJobs
 from .job_defaults import with_defaults
-from .job_documents import began_ms, beginning_document, is_over, now_ms, status_document
-from .job_ends import JobEnds, snapshot_of_ended
+from .job_documents import began_ms, beginning_job, is_over, now_ms
+from .job_ends import JobEnds, archive_of_ended
 from .job_restarts import JobRestarts, Lineage
 from .job_starts import JobStarts
 from .renewal import (
@@ -74,6 +74,7 @@ class DispatcherSettings:
         archive: takes each job that has ended; None: none are archived.
         at_fence: called when another dispatcher has taken over; None: this one stays, and refuses what it is asked.
         starters: run the calls that bring jobs back; None: some threads.
+        most_bytes: of the ended jobs that are remembered after they were read.
     """
 
     ended_s: float = 3600.0
@@ -83,6 +84,7 @@ class DispatcherSettings:
     archive: Callable[[JobView], None] | None = None
     at_fence: Callable[[], None] | None = None
     starters: Executor | None = None
+    most_bytes: int = 50 << 20
 
 
 class Dispatcher:
@@ -105,7 +107,7 @@ class Dispatcher:
         self._foreign = ForeignJobs(runner)
         self._starts = JobStarts(self._registry, runner, dict(settings.storage_options))
         listed = EndedJobs(settings.ended_s, settings.most_ended)
-        self._ends = JobEnds(self._registry, listed, settings.archive)
+        self._ends = JobEnds(self._registry, listed, settings.archive, settings.most_bytes)
         self.lineage = Lineage()
         """The jobs that are new starts of others."""
         how = dict(settings.storage_options)
@@ -154,15 +156,15 @@ class Dispatcher:
         for job in self._registry.accepted():
             self.lineage.note(job)
             try:
-                snapshot = self._ends.read(job)
+                archive = self._ends.read(job)
             except StorageError as error:  # is read again before the job is started
                 log.warning("whether a job has ended cannot be read now: %s", error, extra={"job": job.job_id})
-                snapshot = None
-            if snapshot is None:
+                archive = None
+            if archive is None:
                 self._accepted[job.job_id] = job
                 self.recovered += 1
             else:
-                self._ends.restore(snapshot)
+                self._ends.restore(archive)
         self.is_ready = True
 
     @property
@@ -201,7 +203,7 @@ class Dispatcher:
             if status is None or started is None or not is_over(status):
                 continue
             try:
-                self._note(JobSnapshot.of(started))
+                self._note(archive_of(started))
             except RayflinkError as error:  # the next dispatcher does it
                 log.warning("the end of a job could not be noted: %s", error, extra={"job": job_id})
 
@@ -299,18 +301,23 @@ class Dispatcher:
         for job in accepted:
             if job.job_id not in running:
                 running[job.job_id] = self._last_status(job)
-        ended = {snapshot.job_id: snapshot.status() for snapshot in self._ends.all()}
+        ended = {job.job_id: job.head for job in self._ends.all()}
         return sorted({**running, **ended}.values(), key=began_ms, reverse=True)
 
     def view(self, job_id: str) -> JobView:
-        """Return a job to read. Raises: `UnknownJob`."""
-        snapshot = self._ends.get(job_id)
-        if snapshot is not None:
-            return snapshot
+        """Return a job to read.
+
+        Raises:
+            UnknownJob: there is none.
+            StorageError, DamagedFileError: it has ended, and the registry cannot be read.
+        """
+        ended = self._ends.view(job_id)
+        if ended is not None:
+            return ended
         with self._lock:
             accepted = self._accepted.get(job_id)
         if accepted is not None and self._runner.status(job_id) is None:  # it begins, or comes back
-            return JobSnapshot(status_document(self._last_status(accepted), None))
+            return JobArchive.of(self._last_status(accepted))
         job = self._runner.known(job_id) or self._runner.find(job_id)
         if job is None:
             raise UnknownJob(job_id)
@@ -318,9 +325,9 @@ class Dispatcher:
 
     def running(self, job_id: str) -> RunningJob:
         """Return a job to ask. Raises: `UnknownJob`, `JobHasEnded`."""
-        snapshot = self._ends.get(job_id)
-        if snapshot is not None:
-            raise JobHasEnded(job_id, snapshot.state)
+        ended = self._ends.get(job_id)
+        if ended is not None:
+            raise JobHasEnded(job_id, ended.state)
         job = self._runner.find(job_id)
         if job is None:
             with self._lock:
@@ -337,8 +344,7 @@ class Dispatcher:
         """Return the last known status of a job, of which there may be a newer one that is not published yet."""
         status = self._runner.status(job.job_id) or self._seen.get(job.job_id)
         if status is None:
-            document: Document = beginning_document(job, reason=self._attempts.reason(job.job_id))["status"]
-            return document
+            return beginning_job(job, reason=self._attempts.reason(job.job_id)).status()
         return status
 
     def renewal_plan(self, job_id: str) -> RenewalPlan:
@@ -389,9 +395,9 @@ class Dispatcher:
         try:
             self._runner.suspend(job_id)
             self._seen.pop(job_id, None)
-            if (snapshot := self._ends.read(job)) is not None:  # it came to its end after the savepoint
-                self._note(snapshot)
-                raise JobHasEnded(job_id, snapshot.state)
+            if (archive := self._ends.read(job)) is not None:  # it came to its end after the savepoint
+                self._keep(archive)
+                raise JobHasEnded(job_id, archive.state)
             self._starts.start(self._starts.number(submission, job.accepted_ms))
             await_running(job_id, self._runner, wait_s)
         finally:
@@ -410,8 +416,7 @@ class Dispatcher:
             return
         self._ensure_leads()  # else another dispatcher starts it, and how it ends is not known here
         refusal = (error.reason, error.remedy) if isinstance(error, JobExecutionError) else None
-        document = beginning_document(job, submission.description, "FAILED", described(error), refusal)
-        self._note(JobSnapshot(document))
+        self._note(beginning_job(job, submission.description, "FAILED", described(error), refusal))
 
     def _ensure_leads(self) -> None:
         if self.fenced is not None:
@@ -461,8 +466,8 @@ class Dispatcher:
                 log.warning("a job could not be looked after: %s", described(error), extra={"job": job_id})
         with self._lock:
             own = set(self._accepted)
-        for snapshot in self._foreign.look(statuses, lambda key: key in own or self._ends.get(key) is not None):
-            self._ends.keep(snapshot)
+        for archive in self._foreign.look(statuses, lambda key: key in own or self._ends.get(key) is not None):
+            self._ends.keep(archive, is_noted=False)
         self._ends.forget_some(self._forget)
 
     def _forget(self, job_id: str) -> None:
@@ -476,8 +481,10 @@ class Dispatcher:
             return
         started = self._runner.find(job_id)
         if started is not None:
-            if (snapshot := snapshot_of_ended(started)) is not None:
-                self._note(snapshot)
+            if (archive := self._ends.read(job)) is not None:  # its coordinator has noted it
+                self._keep(archive)
+            elif (archive := archive_of_ended(started)) is not None:
+                self._note(archive)
         elif self._attempts.is_due(job_id):
             self._starting.add(job_id)
             self._starters.submit(self._bring_back, job)
@@ -494,9 +501,9 @@ class Dispatcher:
             self._starting.discard(job.job_id)
 
     def _start_again(self, job: AcceptedJob) -> None:
-        snapshot = self._ends.read(job)
-        if snapshot is not None:
-            self._note(snapshot)
+        archive = self._ends.read(job)
+        if archive is not None:
+            self._keep(archive)
             return
         self._ensure_leads()
         submission = self._starts.stored(job)
@@ -507,7 +514,7 @@ class Dispatcher:
             if not is_end(error):
                 raise
             # its checkpoints say that it has ended; how, was lost with its coordinator
-            self._note(JobSnapshot(beginning_document(job, submission.description, "FINISHED", described(error))))
+            self._note(beginning_job(job, submission.description, "FINISHED", described(error)))
             return
         self._attempts.forget(job.job_id)
 
@@ -521,16 +528,19 @@ class Dispatcher:
             return
         text = f"cancelled by {by} while it did not run"
         try:
-            self._note(JobSnapshot(beginning_document(job, None, "CANCELED", text)))
+            self._note(beginning_job(job, None, "CANCELED", text))
         except RayflinkError:
             self._starts.allow(job.job_id)
             raise
 
-    def _note(self, snapshot: JobSnapshot) -> None:
+    def _note(self, archive: JobArchive) -> None:
         """Note the end of a job in the registry, and keep it for readers."""
-        self._ends.note(snapshot)
+        self._keep(self._ends.note(archive))
+
+    def _keep(self, archive: JobArchive) -> None:
+        """Keep a job for readers whose end the registry has."""
         with self._lock:
-            self._accepted.pop(snapshot.job_id, None)
-            self._seen.pop(snapshot.job_id, None)
-        self._attempts.forget(snapshot.job_id)
-        self._ends.keep(snapshot)
+            self._accepted.pop(archive.jid, None)
+            self._seen.pop(archive.jid, None)
+        self._attempts.forget(archive.jid)
+        self._ends.keep(archive)

@@ -5,10 +5,35 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ..jobs.job_snapshot import JobSnapshot
+from rayflink.actors.job.notes.job_archive import JobArchive
 
-__all__ = ["EndedJobs"]
+from ..jobs.cluster_job import Document
+
+__all__ = ["ListedJob", "EndedJobs"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job of the list.
+
+    Args:
+        job_id: 32 hex digits.
+        state: in which it ended.
+        ended_ms: when, epoch milliseconds.
+        head: its status without subtasks and exceptions.
+    """
+
+    job_id: str
+    state: str
+    ended_ms: int
+    head: Document
+
+    @classmethod
+    def of(cls, archive: JobArchive) -> ListedJob:
+        """Return the entry of an archive."""
+        return cls(archive.jid, archive.state, archive.ended_ms, archive.head())
 
 
 class EndedJobs:
@@ -25,25 +50,25 @@ class EndedJobs:
     ) -> None:
         self._longest_s, self._most, self._now_ms = longest_s, most, now_ms
         self._lock = threading.Lock()
-        self._jobs: dict[str, JobSnapshot] = {}
+        self._jobs: dict[str, ListedJob] = {}
 
-    def restore(self, snapshot: JobSnapshot) -> None:
+    def restore(self, job: ListedJob) -> None:
         """Add a job that ended before this list began; `remove_old` removes it where it is too old."""
         with self._lock:
-            self._jobs[snapshot.job_id] = snapshot
+            self._jobs[job.job_id] = job
 
-    def add(self, snapshot: JobSnapshot) -> list[str]:
+    def add(self, job: ListedJob) -> list[str]:
         """Add a job, and return the ids of those that go."""
         with self._lock:
-            self._jobs[snapshot.job_id] = snapshot
-            return self._remove_old(snapshot)
+            self._jobs[job.job_id] = job
+            return self._remove_old(job)
 
     def remove_old(self) -> list[str]:
         """Remove jobs that are in the list for too long, or too many, and return their ids."""
         with self._lock:
             return self._remove_old(None)
 
-    def _remove_old(self, newest: JobSnapshot | None) -> list[str]:
+    def _remove_old(self, newest: ListedJob | None) -> list[str]:
         limit = self._now_ms() - self._longest_s * 1000
         in_order = sorted(self._jobs.values(), key=lambda job: job.ended_ms)
         most = len(in_order) - self._most
@@ -52,11 +77,11 @@ class EndedJobs:
             del self._jobs[job.job_id]
         return [job.job_id for job in old]
 
-    def get(self, job_id: str) -> JobSnapshot | None:
+    def get(self, job_id: str) -> ListedJob | None:
         """Return a job; None: it is not in the list."""
         return self._jobs.get(job_id)
 
-    def all(self) -> list[JobSnapshot]:
+    def all(self) -> list[ListedJob]:
         """Return all jobs."""
         with self._lock:
             return list(self._jobs.values())

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from rayflink.actors.job.notes.job_archive import JobArchive
+
 from ..jobs.cluster_job import Document
-from ..jobs.job_snapshot import JobSnapshot
 from ..runners.runner import Runner
-from .job_documents import is_over, last_document
-from .job_ends import snapshot_of_ended
+from .job_documents import is_over, last_of_job
+from .job_ends import archive_of_ended
 
 __all__ = ["ForeignJobs"]
 
@@ -30,7 +31,7 @@ class ForeignJobs:
         self._statuses: dict[str, Document] = {}
         """The last status of each, by id."""
 
-    def look(self, statuses: Mapping[str, Document], is_own: Callable[[str], bool]) -> Iterator[JobSnapshot]:
+    def look(self, statuses: Mapping[str, Document], is_own: Callable[[str], bool]) -> Iterator[JobArchive]:
         """Remember the newest statuses, and yield the jobs that have ended since the last look.
 
         Args:
@@ -43,9 +44,9 @@ class ForeignJobs:
                 continue
             started = self._runner.find(job_id)
             if started is not None:
-                snapshot = snapshot_of_ended(started)
+                archive = archive_of_ended(started)
             else:
-                snapshot = JobSnapshot(last_document(self._runner.recorded(job_id) or last))
-            if snapshot is not None:
+                archive = last_of_job(self._runner.recorded(job_id) or last)
+            if archive is not None:
                 del self._statuses[job_id]
-                yield snapshot
+                yield archive

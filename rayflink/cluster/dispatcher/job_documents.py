@@ -1,28 +1,28 @@
-"""Documents of jobs of which no runner has a status: those that begin, cannot begin, or were lost."""
+"""Jobs of which no runner has a status: those that begin, cannot begin, or were lost."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from rayflink.actors.job.job_document import job_document
+from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.common.job_status import JobStatus
 
 from ..jobs.cluster_job import Document
 from ..registry.job_registry import AcceptedJob
 
-__all__ = ["beginning_document", "began_ms", "is_over", "last_document", "now_ms", "status_document"]
+__all__ = ["began_ms", "beginning_job", "is_over", "last_of_job", "now_ms"]
 
 
 DISPATCHER = "dispatcher"
 """The task of a failure by which a job has not begun."""
 
 
-def beginning_document(
+def beginning_job(
     job: AcceptedJob, description: Document | None = None, state: str = "INITIALIZING", reason: str = "",
     refusal: tuple[str, str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """Return the document of a job that has not begun here.
+) -> JobArchive:  # fmt: skip
+    """Return a job that has not begun here.
 
     Args:
         reason: why it could not begin; "": nothing has kept it from that.
@@ -43,23 +43,17 @@ def beginning_document(
         "scope": "",
         "metrics": {},
     }
-    return status_document(status, description)
+    return JobArchive.of(status, description)
 
 
-def last_document(status: Document) -> dict[str, Any]:
-    """Return the document of a job of which only a status is left; one that was not over then has failed."""
+def last_of_job(status: Document) -> JobArchive:
+    """Return a job of which only a status is left; one that was not over then has failed."""
     if not is_over(status):
         entry = {"timestamp": now_ms(), "task": "coordinator", "exception": "the job's coordinator was lost"}
         stamps = {**status["timestamps"], "FAILED": now_ms()}
         exceptions = [*status.get("exceptions", ()), entry]
         status = {**status, "state": "FAILED", "timestamps": stamps, "exceptions": exceptions}
-    return status_document(status, None)
-
-
-def status_document(status: Document, description: Document | None) -> dict[str, Any]:
-    """Return the document of a job of which nothing but a status, and perhaps its description, is known."""
-    empty = {"jid": status["jid"], "name": status["name"], "mode": "STREAMING", "configuration": {}, "vertices": []}
-    return job_document(status, description or empty, lambda number: None, {})
+    return JobArchive.of(status)
 
 
 def is_over(status: Document) -> bool:

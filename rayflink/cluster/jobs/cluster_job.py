@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
+from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.common.errors import RayflinkError
 from rayflink.common.options.stop_mode import StopMode
 
-__all__ = ["ClusterJobs", "Document", "JobHasEnded", "JobView", "RunningJob", "UnknownJob"]
+__all__ = ["ClusterJobs", "Document", "JobHasEnded", "JobView", "RunningJob", "UnknownJob", "archive_of"]
 
 Document: TypeAlias = Mapping[str, Any]
 """A JSON object."""
@@ -129,3 +130,13 @@ class ClusterJobs(Protocol):
             UnknownJob: there is none of this id.
             JobHasEnded: it has ended.
         """
+
+
+def archive_of(view: JobView) -> JobArchive:
+    """Read everything of a job, at once.
+
+    Raises: what the view raises.
+    """
+    if isinstance(view, JobArchive):
+        return view
+    return JobArchive.of(view.status(), view.description(), view.checkpoints, view.accumulators())

@@ -7,14 +7,13 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rayflink.actors.job.job_document import ENDED, newest_start, start_name
+from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
+from rayflink.actors.job.notes.registry_notes import ENDED, newest_start, start_name
 from rayflink.common.errors import RayflinkError, described
 from rayflink.common.job_status import JobStatus
 from rayflink.common.text_output.logs import get_logger
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage.storage import MissingFileError, Storage, put_own
-
-from ..jobs.job_snapshot import JobSnapshot
 
 __all__ = ["AcceptedJob", "DuplicateJob", "JobRegistry"]
 
@@ -159,33 +158,31 @@ class JobRegistry:
         """Return the address of the folder of a job, in which its end is noted."""
         return f"{self.url.rstrip('/')}/{FOLDER}/{job_id}"
 
-    def end(self, snapshot: JobSnapshot) -> None:
-        """Note that a job has ended and must not be started again; an end that was noted before stays.
+    def end(self, archive: JobArchive) -> bool:
+        """Note that a job has ended and must not be started again; False where an end was noted before, which stays.
 
         Raises:
             StorageError: it could not be written.
         """
-        path = _path(snapshot.job_id, ENDED)
-        self._storage.put_if_absent(path, json.dumps(snapshot.document, default=str).encode())
+        return self._storage.put_if_absent(_path(archive.jid, ENDED), archive.encode())
 
-    def ended(self, job_id: str) -> JobSnapshot | None:
+    def ended(self, job_id: str) -> JobArchive | None:
         """Return a job as it ended; None where it has not.
 
         Raises:
             StorageError, DamagedFileError: that cannot be read.
         """
-        document = self._read(f"{job_id}/{ENDED}")
-        if document is None:
-            return None
-        snapshot = JobSnapshot(document)
+        path, where = _path(job_id, ENDED), f"{self.url}/{FOLDER}/{job_id}/{ENDED}"
         try:
-            is_of_job = snapshot.job_id == job_id and JobStatus(snapshot.state).is_terminal and snapshot.ended_ms >= 0
-        except (KeyError, TypeError, ValueError, AttributeError):
-            is_of_job = False
-        if not is_of_job:
-            where = f"{self.url}/{FOLDER}/{job_id}/{ENDED}"
-            raise DamagedFileError(where, "the end of a job", "something else", "the document of a job that has ended")
-        return snapshot
+            archive = JobArchive.decode(self._storage.read(path), where)
+        except MissingFileError:
+            return None
+        except DamagedArchive as error:
+            raise DamagedFileError(where, "the end of a job", error.problem, "the archive of a job") from error
+        if archive.jid != job_id or not _is_over(archive.state):
+            actual = f"job {archive.jid:.40} in state {archive.state:.40}"
+            raise DamagedFileError(where, "the end of a job", actual, f"job {job_id} in a state in which jobs end")
+        return archive
 
     def forget(self, job_id: str) -> None:
         """Delete what is stored of a job that has ended; its end last, so that it is never taken for one that runs."""
@@ -214,6 +211,13 @@ def _accepted(job_id: str, entry: dict[str, Any]) -> AcceptedJob:
     if job.job_id != job_id or not isinstance(job.accepted_ms, int) or not isinstance(job.digest, str):
         raise ValueError(f"found an entry of {str(job.job_id):.40}, wanted one of {job_id}")
     return job
+
+
+def _is_over(state: str) -> bool:
+    try:
+        return JobStatus(state).is_terminal
+    except ValueError:
+        return False
 
 
 def _encoded(entry: dict[str, Any]) -> bytes:

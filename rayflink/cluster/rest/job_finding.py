@@ -55,10 +55,10 @@ class JobFinder:
             raise Refusal(503, str(NotReady()))
 
     def view(self, request: JsonRequest) -> JobView:
-        """Return the job to read. Raises: `Refusal`: there is none."""
+        """Return the job to read. Raises: `Refusal`: there is none, or its end cannot be read now."""
         self.ensure_ready()
         try:
-            return self._dispatcher.view(hex_id(request, "jobid"))
+            return asked(lambda: self._dispatcher.view(hex_id(request, "jobid")))
         except UnknownJob as error:
             raise Refusal(404, str(error)) from error
 

@@ -6,6 +6,7 @@ import re
 import time
 
 from rayflink.serving.json_requests import JsonRequest, Refusal
+from rayflink.state.storage.storage import StorageError
 
 from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
 from .typed_requests import bad_parameter, hex_id
@@ -31,13 +32,15 @@ class JobLookup:
         """Return the job of a request.
 
         Raises:
-            Refusal: its id is none, or no job has it.
+            Refusal: its id is none, or no job has it; or its end cannot be read now.
         """
         job_id = hex_id(request, "jobid")
         try:
             return self._jobs.view(job_id)
         except UnknownJob as error:
             raise Refusal(404, f"Job {job_id} not found", _LIST) from error
+        except StorageError as error:
+            raise Refusal(503, str(error)) from error
 
     def status(self, request: JsonRequest) -> Document:
         """Return the status of the job of a request."""
@@ -46,9 +49,11 @@ class JobLookup:
     def known_status(self, request: JsonRequest) -> Document | None:
         """Return the status of the job of a request; None: no job has its id."""
         try:
-            return self._jobs.view(hex_id(request, "jobid")).status()
-        except UnknownJob:
-            return None
+            return self.view(request).status()
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return None
+            raise
 
     def vertex(self, request: JsonRequest, is_missing: str = NO_VERTEX) -> tuple[Document, Document]:
         """Return the status of the job of a request, and in it that of the vertex.

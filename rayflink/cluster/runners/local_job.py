@@ -11,7 +11,8 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from typing import Any, TypeVar
 
-from rayflink.actors.job.job_document import job_document, note_end
+from rayflink.actors.job.notes.job_archive import JobArchive
+from rayflink.actors.job.notes.registry_notes import note_end
 from rayflink.actors.job.rates import Rates
 from rayflink.actors.job.submission import Stored
 from rayflink.actors.local.in_process import InProcessCluster
@@ -250,8 +251,8 @@ class LocalJob:
             return
         details = self._cluster.job.checkpoints.history.describe
         try:
-            document = job_document(self._status, self._description, details, result.accumulators)
-            note_end(self._ends_at.open(), document)
+            archive = JobArchive.of(self._status, self._description, details, result.accumulators)
+            note_end(self._ends_at.open(), archive)
         except Exception as error:  # the dispatcher notes it later; its clients wait for the end
             log.warning("the end of the job could not be noted: %s", described(error))
 
