@@ -88,7 +88,8 @@ def recover(chosen: argparse.Namespace) -> int:
     configuration = _with_registry(configuration_of(chosen), chosen.local)
     where = str(registry_address(configuration))
     registry = JobRegistry(open_storage(where, storage_options(configuration.to_dict())))
-    wanted = {job.job_id: job.name for job in registry.accepted() if registry.ended(job.job_id) is None}
+    due = [entry.job_id for entry in registry.entries() if entry.is_due]
+    wanted = {job.job_id: job.name for job in registry.accepted(due)}
     if not wanted:
         print(f"rayflink: the registry in {where} has no job that has not ended; nothing to recover", file=sys.stderr)
         return FAILED

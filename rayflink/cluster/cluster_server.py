@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from rayflink.common.configuration import Configuration
-from rayflink.common.job_status import JobStatus
 from rayflink.common.metrics.prometheus import Sample
 from rayflink.common.options import registry as options
 from rayflink.common.options.store_options import storage_options
@@ -29,7 +28,6 @@ from .archives.archive_writer import ArchiveWriter
 from .dispatcher.dispatcher import Dispatcher, DispatcherSettings
 from .dispatcher.dispatcher_log import DispatcherLog
 from .dispatcher.job_defaults import job_defaults
-from .jobs.cluster_job import UnknownJob
 from .jobs.cluster_process import ClusterProcesses
 from .pages.static_pages import StaticPages
 from .registry.counted_storage import CountedStorage
@@ -98,7 +96,7 @@ class ClusterServer:
         """
         settings = DispatcherSettings(
             get(options.JOB_STORE_TIME).to_millis() / 1000, get(options.JOB_STORE_CAPACITY), tuple(how.items()),
-            job_defaults(configuration.to_dict()), None if self._archives is None else self._archives.add,
+            job_defaults(configuration.to_dict()), self._archives,
             self.shut_down.set, most_bytes=get(options.JOB_STORE_CACHE).bytes,
         )  # fmt: skip
         self._configuration, self._processes = configuration, runner.processes
@@ -161,10 +159,9 @@ class ClusterServer:
         if self._archives is None:
             return
         self._archives.start()
-        ended = [str(status["jid"]) for status in self.dispatcher.statuses() if JobStatus(status["state"]).is_terminal]
         try:
-            self._archives.add_missing(self.dispatcher.view(job_id) for job_id in ended)
-        except (StorageError, UnknownJob) as error:  # one may be forgotten meanwhile
+            self.dispatcher.archive_missing(self._archives.present())
+        except StorageError as error:
             log.warning("archives could not be listed: %s", error)
 
     def _samples(self) -> Iterator[Sample]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.archives.archive_store import ArchiveFile, ArchiveStore
-from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
+from rayflink.cluster.archives.archive_writer import ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs, ArchiveRetention
-from rayflink.cluster.jobs.cluster_job import JobHasEnded, UnknownJob
+from rayflink.cluster.jobs.cluster_job import JobHasEnded, JobView, UnknownJob
 from rayflink.state.clock import ManualClock
 from rayflink.state.storage.local_storage import LocalStorage
 from rayflink.state.storage.memory_storage import MemoryStorage
@@ -176,7 +176,6 @@ def test_ten_thousand_archives_take_little_memory(tmp_path):
 import resource, sys
 from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
 from rayflink.cluster.archives.archive_store import ArchiveStore
-from rayflink.cluster.archives.archive_writer import MOST_PENDING, ArchiveWriter
 from rayflink.cluster.archives.archived_jobs import ArchivedJobs
 from rayflink.state.clock import ManualClock
 from rayflink.state.storage.memory_storage import MemoryStorage
@@ -202,6 +201,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, len(jobs.stat
     assert listed == 10_000 and kilobytes < 60_000
 
 
+def add(writer: ArchiveWriter, job: EndedJob) -> None:
+    writer.add(job.jid, lambda: job)
+
+
 class Unreliable(MemoryStorage):
     """A storage that can be away."""
 
@@ -218,7 +221,7 @@ def test_a_storage_that_is_away_is_tried_again_with_longer_pauses():
     writer = ArchiveWriter(ArchiveStore(storage), clock)
     assert writer.work() is None
     for number in range(3):
-        writer.add(EndedJob(number, number))
+        add(writer, EndedJob(number, number))
     pauses = []
     for _ in range(9):
         pauses.append(writer.work())
@@ -232,20 +235,26 @@ def test_a_storage_that_is_away_is_tried_again_with_longer_pauses():
 
 def test_jobs_that_wait_for_an_archive_are_bounded_and_those_that_get_none_counted():
     storage = Unreliable()
-    writer = ArchiveWriter(ArchiveStore(storage), ManualClock())
-    for number in range(MOST_PENDING + 5):
-        writer.add(EndedJob(number, number))
-    assert writer.lost == 5
+    writer = ArchiveWriter(ArchiveStore(storage), ManualClock(), most_pending=100)
+    for number in range(105):
+        add(writer, EndedJob(number, number))
+    assert writer.lost == 5 and not writer.is_pending(f"{4:032x}") and writer.is_pending(f"{5:032x}")
     storage.is_away = False
     writer.start()
     writer.close()
-    assert writer.written == MOST_PENDING
+    assert writer.written == 100
 
 
-def test_the_next_dispatcher_writes_archives_that_are_missing():
-    storage = MemoryStorage()
-    store = ArchiveStore(storage)
-    store.store(EndedJob(1, 100))
-    writer = ArchiveWriter(store, ManualClock())
-    writer.add_missing([EndedJob(1, 100), EndedJob(2, 200)])
-    assert writer.work() is None and [file.ended_ms for file in store.files()] == [200, 100]
+def test_a_job_that_cannot_be_read_holds_up_no_other_archive():
+    def fail() -> JobView:
+        raise StorageError("read", "registry", "no answer")
+
+    store, clock = ArchiveStore(MemoryStorage()), ManualClock()
+    writer = ArchiveWriter(store, clock)
+    writer.add("a" * 32, fail)
+    writer.add("b" * 32, lambda: None)
+    add(writer, EndedJob(1, 100))
+    clock.advance(int((writer.work() or 0) * 1000))
+    assert (writer.work(), writer.work()) == (0.0, 0.0)
+    assert (writer.written, writer.lost, writer.is_pending("a" * 32)) == (1, 1, True)
+    assert writer.present() == {f"{1:032x}"}

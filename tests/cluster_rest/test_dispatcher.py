@@ -50,6 +50,18 @@ class AtOnce(Executor):
         return future
 
 
+class Archived(list[Any]):
+    """The jobs that were given to the archive, whose writing a test holds up."""
+
+    is_held_up = False
+
+    def add(self, job_id: str, read: Callable[[], Any]) -> None:
+        self.append(read())
+
+    def is_pending(self, job_id: str) -> bool:
+        return self.is_held_up
+
+
 class FakeJob:
     def __init__(self, job_id: str, runner: FakeRunner) -> None:
         self.job_id, self.runner = job_id, runner
@@ -194,9 +206,9 @@ def test_a_job_whose_coordinator_noted_its_end_is_not_started_again(storage: Loc
 
 
 def test_a_job_that_ends_just_before_its_dispatcher_is_noted_and_archived(storage: LocalStorage) -> None:
-    archived: list[Any] = []
+    archived = Archived()
     runner = FakeRunner()
-    settings = DispatcherSettings(ended_s=1e12, archive=archived.append, starters=AtOnce())
+    settings = DispatcherSettings(ended_s=1e12, archives=archived, starters=AtOnce())
     dispatcher = Dispatcher(storage, runner, settings)  # type: ignore[arg-type]
     dispatcher.start("http://here")
     dispatcher.submit(submission().encode(), "me")
@@ -207,9 +219,9 @@ def test_a_job_that_ends_just_before_its_dispatcher_is_noted_and_archived(storag
 
 
 def test_an_end_is_noted_archived_and_readable_until_it_is_forgotten(storage: LocalStorage) -> None:
-    archived: list[Any] = []
+    archived = Archived()
     runner = FakeRunner()
-    dispatcher = begun(storage, runner, most_ended=1, ended_s=1e12, archive=archived.append)
+    dispatcher = begun(storage, runner, most_ended=1, ended_s=1e12, archives=archived)
     for job_id in (JOB, OTHER):
         dispatcher.submit(submission(job_id).encode(), "me")
         runner.jobs[job_id] = status(job_id, "FINISHED" if job_id == JOB else "FAILED")
@@ -220,7 +232,7 @@ def test_an_end_is_noted_archived_and_readable_until_it_is_forgotten(storage: Lo
     del runner.jobs[JOB]
     with pytest.raises(UnknownJob):
         dispatcher.view(JOB)
-    assert [job.job_id for job in JobRegistry(storage).accepted()] == [OTHER]
+    assert [entry.job_id for entry in JobRegistry(storage).entries()] == [OTHER]
 
 
 def test_a_job_that_cannot_start_is_refused_and_shown_as_failed(storage: LocalStorage) -> None:
@@ -372,7 +384,13 @@ def test_ends_that_grow_old_without_a_dispatcher_leave_the_registry(storage: Loc
     for job_id in (JOB, OTHER):
         dispatcher.submit(submission(job_id).encode(), "me")
         note_end(LocalStorage(registry.folder(job_id)), JobArchive.of(status(job_id, "FINISHED", at_ms=1)))
-    successor = begun(storage, FakeRunner())
-    assert len(successor.statuses()) == 2, "they can still be archived"
+    archived = Archived()
+    successor = begun(storage, FakeRunner(), archives=archived)
+    successor.archive_missing({OTHER})
+    assert [job.status()["jid"] for job in archived] == [JOB] and successor.statuses() == []
+    archived.is_held_up = True
     successor.look()
-    assert successor.statuses() == [] and registry.accepted() == [] and storage.list("jobs") == []
+    assert len(registry.entries()) == 2, "nothing has their archives yet"
+    archived.is_held_up = False
+    successor.look()
+    assert registry.entries() == [] and storage.list("jobs") == []

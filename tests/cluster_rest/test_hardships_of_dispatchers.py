@@ -246,7 +246,7 @@ def test_ended_jobs_that_left_the_list_leave_the_registry_at_the_next_start() ->
         dispatcher.look()
     successor = begun(storage, runner, most_ended=2, ended_s=1e12)  # type: ignore[arg-type]
     successor.look()
-    assert len(successor.statuses()) == 2 and len(JobRegistry(storage).accepted()) == 2
+    assert len(successor.statuses()) == 2 and len(JobRegistry(storage).entries()) == 2
 
 
 def answer_of(dispatcher: Dispatcher, method: str, path: str) -> int:

@@ -21,7 +21,7 @@ from rayflink.state.storage.memory_storage import MemoryStorage
 from rayflink.state.storage.storage import StorageError
 
 from .test_archives import EndedJob
-from .test_dispatcher import JOB, FakeRunner, begun, status, submission
+from .test_dispatcher import JOB, Archived, FakeRunner, begun, status, submission
 
 
 class Folder(MemoryStorage):
@@ -85,8 +85,8 @@ def test_a_status_with_anything_in_it_becomes_a_document() -> None:
 
 def test_the_dispatcher_shows_the_end_that_the_coordinator_has_noted(storage: MemoryStorage) -> None:
     runner = FakeRunner()
-    archived: list[JobArchive] = []
-    dispatcher = begun(storage, runner, ended_s=1e12, archive=archived.append)  # type: ignore[arg-type]
+    archived = Archived()
+    dispatcher = begun(storage, runner, ended_s=1e12, archives=archived)  # type: ignore[arg-type]
     dispatcher.submit(submission().encode(), "me")
     noted = JobArchive.of(status(JOB, "FINISHED"), {"jid": JOB}, lambda number: None, {"rows": 7})
     note_end(Folder(storage, JOB), noted)
@@ -122,13 +122,84 @@ def test_an_ended_job_that_cannot_be_read_now_is_to_be_asked_for_again(storage: 
     assert refusal.value.status == 503
 
 
+class Read(MemoryStorage):
+    """A storage that counts what is read."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.reads: list[str] = []
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        self.reads.append(path)
+        return super().read(path, offset, length)
+
+
+def test_a_dispatcher_reads_the_ends_that_it_lists_and_no_others() -> None:
+    storage = Read("registry")
+    registry = JobRegistry(storage)
+    for number in range(20):
+        registry.end(archive_of(EndedJob(number, 1_000 + number)))
+    for number in (3, 4):  # the writer died before it noted the time, or is of a build that notes none
+        storage.delete(f"jobs/{number:032x}/ended-at-{1_000 + number:013d}")
+    successor = begun(storage, FakeRunner(), most_ended=5, ended_s=1e12)  # type: ignore[arg-type]
+    assert len([path for path in storage.reads if path.endswith("/ended")]) == 5 + 2
+    accepted = {path for path in storage.reads if path.endswith("/accepted")}
+    assert accepted <= {f"jobs/{number:032x}/accepted" for number in (3, 4, *range(15, 20))}, "whose ends are read"
+    successor.look()
+    shown = sorted(job["timestamps"]["FINISHED"] for job in successor.statuses())
+    assert shown == [1_015, 1_016, 1_017, 1_018, 1_019]
+    assert len(registry.entries()) == 5
+    storage.reads.clear()
+    begun(storage, FakeRunner(), ended_s=1.0)  # type: ignore[arg-type]
+    assert [path for path in storage.reads if path.startswith("jobs/")] == [], "all have been there for too long"
+
+
+def test_the_time_of_an_end_that_lacks_it_is_noted_for_the_next_start() -> None:
+    storage = Read("registry")
+    JobRegistry(storage).end(archive_of(EndedJob(1, 1_000)))
+    storage.delete(f"jobs/{1:032x}/ended-at-{1_000:013d}")
+    begun(storage, FakeRunner(), ended_s=1e12)  # type: ignore[arg-type]
+    assert [entry.ended_ms for entry in JobRegistry(storage).entries()] == [1_000]
+
+
+@pytest.mark.parametrize("name", ["accepted", "ended"])
+def test_an_interrupted_deletion_is_done_by_the_next_dispatcher(name: str) -> None:
+    storage = MemoryStorage("registry")
+    registry = JobRegistry(storage)
+    registry.end(archive_of(EndedJob(1, 1_000)))
+    if name == "accepted":
+        storage.put_if_absent(f"jobs/{1:032x}/accepted", b"{}")
+    begun(storage, FakeRunner(), ended_s=1.0).look()  # type: ignore[arg-type]
+    assert registry.entries() == []
+
+
+def test_an_end_that_cannot_be_read_at_the_start_is_read_later(storage: MemoryStorage) -> None:
+    begun(storage, FakeRunner()).submit(submission().encode(), "me")  # type: ignore[arg-type]
+    note_end(Folder(storage, JOB), JobArchive.of(status(JOB, "FINISHED")))
+    begin, failing = storage.read, [True]
+
+    def fail(path: str, offset: int = 0, length: int | None = None) -> bytes:
+        if failing[0] and path.endswith("/ended"):
+            raise StorageError("read", "registry", "no answer")
+        return begin(path, offset, length)
+
+    storage.read = fail  # type: ignore[method-assign]
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)  # type: ignore[arg-type]
+    assert [job["state"] for job in dispatcher.statuses()] == ["INITIALIZING"]
+    failing[0] = False
+    dispatcher.look()
+    assert [job["state"] for job in dispatcher.statuses()] == ["FINISHED"] and runner.starts == []
+
+
 @pytest.mark.slow
 def test_a_thousand_ended_jobs_take_little_memory(storage: MemoryStorage) -> None:
-    ends = ends_of(storage, most_bytes=1 << 20)
-    archives = [wide_job(number).encode() for number in range(100)]
+    ends, registry = ends_of(storage, most_bytes=1 << 20), JobRegistry(storage)
+    for number in range(100):
+        registry.end(wide_job(number))
+    entries = registry.entries()
     tracemalloc.start()
-    for data in archives:
-        ends.restore(JobArchive.decode(data, "ended"))
+    ends.restore(entries)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(ends.all()) == 100 and taken / 100 < 20_000, f"{taken / 100:.0f} bytes a job"

@@ -8,28 +8,57 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from rayflink.state.storage.storage import Storage
+from rayflink.common.text_output.logs import get_logger
+from rayflink.state.storage.storage import Storage, StorageError
 
 from .job_archive import JobArchive
 
-__all__ = ["ENDED", "newest_start", "note_end", "start_name"]
+__all__ = ["ENDED", "end_time", "newest_start", "note_end", "note_end_time", "start_name"]
 
+log = get_logger(__name__)
 ENDED = "ended"
 """The file of the end."""
 _NAME = re.compile(r"(?:.*/)?start-(\d{6})")
+_TIME = re.compile(r"(?:.*/)?ended-at-(\d{13})")
+_LATEST_MS = 10**13 - 1
 
 
-def note_end(storage: Storage, archive: JobArchive) -> None:
-    """Note that a job has ended, with all that can be read of it; an end that was noted before stays.
+def note_end(storage: Storage, archive: JobArchive, folder: str = "") -> bool:
+    """Note that a job has ended, with all that can be read of it; False where an end was noted before, which stays.
+
+    A second file has the time in its name, so that a list of files says which jobs ended last. Where it could not be
+    written, the end is noted nevertheless.
 
     Args:
-        storage: the folder of the job in the registry.
+        storage: of the registry.
         archive: of the job.
+        folder: of the job in that storage, with a "/" behind it; "": the storage is that folder.
 
     Raises:
         StorageError: it could not be written.
     """
-    storage.put_if_absent(ENDED, archive.encode())
+    if not storage.put_if_absent(folder + ENDED, archive.encode()):
+        return False
+    note_end_time(storage, archive.ended_ms, folder)
+    return True
+
+
+def note_end_time(storage: Storage, ended_ms: int, folder: str) -> None:
+    """Note when a job has ended, in a file without bytes; see `note_end`."""
+    try:
+        storage.put_if_absent(f"{folder}ended-at-{min(max(ended_ms, 0), _LATEST_MS):013d}", b"")
+    except StorageError as error:
+        log.info("the time of an end was not noted: %s", error)
+
+
+def end_time(path: str) -> int | None:
+    """Return the time that the name of a file has, epoch milliseconds; None: it has none.
+
+    >>> end_time("jobs/0a/ended-at-0000000001000"), end_time("jobs/0a/ended")
+    (1000, None)
+    """
+    match = _TIME.fullmatch(path)
+    return None if match is None else int(match[1])
 
 
 def start_name(number: int) -> str:

@@ -6,18 +6,19 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StartTimeout
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
-from rayflink.state.storage.storage import Storage, StorageError
+from rayflink.state.storage.storage import Storage
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob, archive_of
 from ..registry.job_registry import AcceptedJob, JobRegistry
@@ -28,7 +29,7 @@ from .ended_jobs import EndedJobs
 from .foreign_jobs import ForeignJobs
 from .job_defaults import with_defaults
 from .job_documents import began_ms, beginning_job, is_over, now_ms
-from .job_ends import JobEnds, archive_of_ended
+from .job_ends import Archives, JobEnds, archive_of_ended
 from .job_restarts import JobRestarts, Lineage
 from .job_starts import JobStarts
 from .renewal import (
@@ -71,7 +72,7 @@ class DispatcherSettings:
         most_ended: number of ended jobs in the list.
         storage_options: by which the coordinators of jobs reach the registry.
         job_defaults: options that hold for jobs where they say nothing themselves.
-        archive: takes each job that has ended; None: none are archived.
+        archives: take each job that has ended; None: none are archived.
         at_fence: called when another dispatcher has taken over; None: this one stays, and refuses what it is asked.
         starters: run the calls that bring jobs back; None: some threads.
         most_bytes: of the ended jobs that are remembered after they were read.
@@ -81,7 +82,7 @@ class DispatcherSettings:
     most_ended: int = 1000
     storage_options: tuple[tuple[str, str], ...] = ()
     job_defaults: Mapping[str, str] = field(default_factory=dict)
-    archive: Callable[[JobView], None] | None = None
+    archives: Archives | None = None
     at_fence: Callable[[], None] | None = None
     starters: Executor | None = None
     most_bytes: int = 50 << 20
@@ -107,7 +108,7 @@ class Dispatcher:
         self._foreign = ForeignJobs(runner)
         self._starts = JobStarts(self._registry, runner, dict(settings.storage_options))
         listed = EndedJobs(settings.ended_s, settings.most_ended)
-        self._ends = JobEnds(self._registry, listed, settings.archive, settings.most_bytes)
+        self._ends = JobEnds(self._registry, listed, settings.archives, settings.most_bytes)
         self.lineage = Lineage()
         """The jobs that are new starts of others."""
         how = dict(settings.storage_options)
@@ -153,19 +154,24 @@ class Dispatcher:
             StorageError: the registry cannot be read or written.
         """
         self._leadership = Leadership.claim(self._storage, os.urandom(16).hex(), url, now_ms())
-        for job in self._registry.accepted():
+        entries = self._registry.entries()
+        unread = self._ends.restore([entry for entry in entries if entry.is_ended])
+        due = [entry.job_id for entry in entries if entry.is_due]
+        listed = {job.job_id for job in self._ends.all()}
+        jobs = self._registry.accepted([*due, *unread, *listed])
+        for job in sorted(jobs, key=attrgetter("accepted_ms")):
             self.lineage.note(job)
-            try:
-                archive = self._ends.read(job)
-            except StorageError as error:  # is read again before the job is started
-                log.warning("whether a job has ended cannot be read now: %s", error, extra={"job": job.job_id})
-                archive = None
-            if archive is None:
-                self._accepted[job.job_id] = job
-                self.recovered += 1
-            else:
-                self._ends.restore(archive)
+        self._accepted = {job.job_id: job for job in jobs if job.job_id not in listed}
+        self.recovered = len(self._accepted)
         self.is_ready = True
+
+    def archive_missing(self, present: Collection[str]) -> None:
+        """Have those jobs archived that ended when no dispatcher could do it.
+
+        Args:
+            present: jobs that have an archive.
+        """
+        self._ends.archive_missing(present)
 
     @property
     def epoch(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from rayflink.actors.job.notes.job_archive import JobArchive
 
@@ -51,6 +52,11 @@ class EndedJobs:
         self._longest_s, self._most, self._now_ms = longest_s, most, now_ms
         self._lock = threading.Lock()
         self._jobs: dict[str, ListedJob] = {}
+
+    def stays(self, ended_ms: Iterable[int]) -> int:
+        """Return how many jobs stay in the list, of some that ended at these times, the latest first."""
+        limit = self._now_ms() - self._longest_s * 1000
+        return sum(stamp >= limit for stamp in islice(ended_ms, self._most))
 
     def restore(self, job: ListedJob) -> None:
         """Add a job that ended before this list began; `remove_old` removes it where it is too old."""

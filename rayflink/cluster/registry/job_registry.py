@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rayflink.actors.job.notes.job_archive import DamagedArchive, JobArchive
-from rayflink.actors.job.notes.registry_notes import ENDED, newest_start, start_name
+from rayflink.actors.job.notes.registry_notes import ENDED, end_time, newest_start, note_end, note_end_time, start_name
 from rayflink.common.errors import RayflinkError, described
 from rayflink.common.job_status import JobStatus
 from rayflink.common.text_output.logs import get_logger
 from rayflink.state.errors import DamagedFileError
 from rayflink.state.storage.storage import MissingFileError, Storage, put_own
 
-__all__ = ["AcceptedJob", "DuplicateJob", "JobRegistry"]
+__all__ = ["AcceptedJob", "DuplicateJob", "JobRegistry", "RegistryEntry"]
 
 log = get_logger(__name__)
+T = TypeVar("T")
 FOLDER = "jobs"
-_ACCEPTED = re.compile(rf"{FOLDER}/([0-9a-f]{{32}})/accepted")
+ACCEPTED = "accepted"
+READ_AT_A_TIME = 16
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class DuplicateJob(RayflinkError):
@@ -59,6 +64,28 @@ class AcceptedJob:
     restarted_from: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RegistryEntry:
+    """A job of the registry, as far as the names of its files say.
+
+    Args:
+        job_id: 32 hex digits.
+        is_accepted: whether it was accepted, and is not being deleted.
+        is_ended: whether its end is noted.
+        ended_ms: when it ended, epoch milliseconds; None: that is in its end alone.
+    """
+
+    job_id: str
+    is_accepted: bool
+    is_ended: bool
+    ended_ms: int | None
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether the job has to run."""
+        return self.is_accepted and not self.is_ended
+
+
 class JobRegistry:
     """The entries of jobs below one address.
 
@@ -72,7 +99,7 @@ class JobRegistry:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.damaged: dict[str, str] = {}
-        """Job -> what is wrong with its entry, of those that were listed last."""
+        """Job -> what is wrong with its entry."""
 
     @property
     def url(self) -> str:
@@ -86,37 +113,60 @@ class JobRegistry:
             DuplicateJob: another one has this id.
             StorageError: it could not be written, and so the job is not accepted.
         """
-        before = self._read(f"{job.job_id}/accepted")
+        before = self._read(f"{job.job_id}/{ACCEPTED}")
         if before is None:
             put_own(self._storage, _path(job.job_id, f"submission-{job.digest}"), submission)
-            if put_own(self._storage, _path(job.job_id, "accepted"), _encoded(asdict(job))):
+            if put_own(self._storage, _path(job.job_id, ACCEPTED), _encoded(asdict(job))):
                 return True
-            before = self._read(f"{job.job_id}/accepted") or {}
+            before = self._read(f"{job.job_id}/{ACCEPTED}") or {}
         if before.get("digest") != job.digest:
             raise DuplicateJob(job.job_id)
         return False
 
-    def accepted(self) -> list[AcceptedJob]:
-        """Return all jobs that are not forgotten, whether they have ended or not; the first accepted first.
-
-        An entry that is damaged keeps no other job from being listed.
+    def entries(self) -> list[RegistryEntry]:
+        """Return all jobs that are not forgotten, whether they have ended or not; none of their files is read.
 
         Raises:
-            StorageError: they cannot be read.
+            StorageError: they cannot be listed.
         """
-        ids = [match[1] for match in map(_ACCEPTED.fullmatch, self._storage.list(FOLDER)) if match]
-        jobs, damaged = [], {}
-        for job_id in ids:
-            try:
-                entry = self._read(f"{job_id}/accepted")
-                if entry is not None:
-                    jobs.append(_accepted(job_id, entry))
-            except (DamagedFileError, TypeError, ValueError) as error:
-                damaged[job_id] = described(error)
-                text = "the entry of a job is damaged, and the job is left out; submit its program again: %s"
-                log.error(text, described(error), extra={"job": job_id})
-        self.damaged = damaged
-        return sorted(jobs, key=lambda job: (job.accepted_ms, job.job_id))
+        files: dict[str, dict[str, int | None]] = {}
+        for path in self._storage.list(FOLDER):
+            folder, _, name = path.removeprefix(f"{FOLDER}/").partition("/")
+            if _ID.fullmatch(folder):
+                files.setdefault(folder, {})[name] = end_time(name)
+        return [
+            RegistryEntry(job_id, ACCEPTED in names, ENDED in names, max(filter(None, names.values()), default=None))
+            for job_id, names in files.items()
+        ]
+
+    def accepted(self, job_ids: Iterable[str]) -> list[AcceptedJob]:
+        """Return those of some jobs that were accepted; the first accepted first.
+
+        An entry that is damaged keeps no other job from being read.
+
+        Raises:
+            StorageError: one cannot be read.
+        """
+        jobs = self.each(self._accepted_job, job_ids)
+        return sorted((job for job in jobs if job is not None), key=lambda job: (job.accepted_ms, job.job_id))
+
+    def _accepted_job(self, job_id: str) -> AcceptedJob | None:
+        try:
+            entry = self._read(f"{job_id}/{ACCEPTED}")
+            return None if entry is None else _accepted(job_id, entry)
+        except (DamagedFileError, TypeError, ValueError) as error:
+            self.damaged[job_id] = described(error)
+            text = "the entry of a job is damaged, and the job is left out; submit its program again: %s"
+            log.error(text, described(error), extra={"job": job_id})
+            return None
+
+    def each(self, read: Callable[[str], T], job_ids: Iterable[str]) -> list[T]:
+        """Return what a function returns for each of some jobs; several calls wait for the storage at a time."""
+        chosen = list(job_ids)
+        if len(chosen) < 2:
+            return [read(job_id) for job_id in chosen]
+        with ThreadPoolExecutor(min(READ_AT_A_TIME, len(chosen)), "registry") as threads:
+            return list(threads.map(read, chosen))
 
     def entry(self, job_id: str) -> AcceptedJob | None:
         """Return an accepted job; None: there is none, or it is forgotten.
@@ -164,7 +214,11 @@ class JobRegistry:
         Raises:
             StorageError: it could not be written.
         """
-        return self._storage.put_if_absent(_path(archive.jid, ENDED), archive.encode())
+        return note_end(self._storage, archive, _path(archive.jid, ""))
+
+    def note_end_time(self, archive: JobArchive) -> None:
+        """Note the time of an end that was noted without it."""
+        note_end_time(self._storage, archive.ended_ms, _path(archive.jid, ""))
 
     def ended(self, job_id: str) -> JobArchive | None:
         """Return a job as it ended; None where it has not.
@@ -187,7 +241,7 @@ class JobRegistry:
     def forget(self, job_id: str) -> None:
         """Delete what is stored of a job that has ended; its end last, so that it is never taken for one that runs."""
         paths = self._storage.list(f"{FOLDER}/{job_id}")
-        for path in sorted(paths, key=lambda path: (path.endswith(f"/{ENDED}"), not path.endswith("/accepted"))):
+        for path in sorted(paths, key=lambda path: (path.endswith(f"/{ENDED}"), not path.endswith(f"/{ACCEPTED}"))):
             self._storage.delete(path)
 
     def _read(self, name: str) -> dict[str, Any] | None:
