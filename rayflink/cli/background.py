@@ -157,8 +157,8 @@ class Background:
             process.wait()
             problem = f"the {self.title} did not listen within {self.ready_s:g} s, and was ended"
         lines = self.log_path.read_text(errors="replace").splitlines()[-10:]
-        log = f"its log {self.log_path} ends with:" if lines else f"its log {self.log_path} is empty"
-        print("\n".join([f"rayflink: {problem}; {log}", *lines]), file=sys.stderr)
+        remark = f"its log {self.log_path} ends with:" if lines else f"its log {self.log_path} is empty"
+        print("\n".join([f"rayflink: {problem}; {remark}", *lines]), file=sys.stderr)
         return None
 
     def stop(self, server: BackgroundServer) -> bool:
