@@ -133,6 +133,7 @@ class Coordinator:
         self._leader_id = os.urandom(16).hex()
         self._reported_recovery = 0
         self._counted_slots = 0.0
+        self._history: HistoryWriter | None = None
         self._pace = TickPace(time.monotonic())
         self._traces: TraceReporter | None = None
         self._ended = threading.Event()
