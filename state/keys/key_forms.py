@@ -163,8 +163,8 @@ def unusual_form(key: object) -> Any:
     cls: Any = type(key)
     if cls is _FieldNan:
         return NAN
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(key, numpy.generic):
+    scalar = getattr(sys.modules.get("numpy"), "generic", None)  # None while another thread imports it
+    if scalar is not None and isinstance(key, scalar):
         return numpy_form(key)
     base = plain_base(cls)
     if base is not None:

@@ -90,7 +90,13 @@ class _Unpickler(pickle.Unpickler):
 
 def _is_columns(obj: object) -> bool:
     arrow = sys.modules.get("pyarrow")  # who has columns has imported it
-    return arrow is not None and isinstance(obj, (arrow.RecordBatch, arrow.Table, arrow.Array, arrow.ChunkedArray))
+    if arrow is None:
+        return False
+    try:
+        kinds = (arrow.RecordBatch, arrow.Table, arrow.Array, arrow.ChunkedArray)
+    except AttributeError:  # another thread is importing it, so there are no columns yet
+        return False
+    return isinstance(obj, kinds)
 
 
 def _holds_anything(function: FunctionType) -> bool:

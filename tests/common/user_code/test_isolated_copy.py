@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
+from types import ModuleType
 
 import pyarrow
 import pytest
@@ -128,3 +130,10 @@ def test_columns_of_arrow_are_not_copied():
     copied = own_copy(holds)
     assert copied.blocks is not holds.blocks
     assert all(copy is block for copy, block in zip(copied.blocks, holds.blocks, strict=True))
+
+
+def test_functions_are_copied_while_another_thread_imports_arrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", ModuleType("pyarrow"))
+    prices = {"apple": 2}
+    copied = own_copy(lambda: prices)
+    assert copied() == prices and copied() is not prices
