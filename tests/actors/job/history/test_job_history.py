@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 
 from rayflink.actors.job.history.history_files import KEPT_FILES, read_history, store_history
 from rayflink.actors.job.history.history_writer import HistoryWriter
-from rayflink.actors.job.history.job_history import MOST_BYTES, JobHistory, decode_history, encode_history
+from rayflink.actors.job.history.job_history import (
+    MOST_BYTES,
+    MOST_TEXT,
+    JobHistory,
+    decode_history,
+    encode_history,
+)
 from rayflink.actors.messages.executions import ExceptionEntry, FailurePlace
 from rayflink.actors.messages.messages import TaskFailure
 from rayflink.state.storage.memory_storage import MemoryStorage
+from rayflink.state.storage.storage import StorageError
 from tests.cluster.watching import eventually
 
 PLACE = FailurePlace("0a" * 16, 1, 3, "10.0.0.7", 4711, "1700000000000")
@@ -106,6 +113,35 @@ def test_a_coordinator_that_was_taken_over_from_stores_nothing_more() -> None:
     before = storage.list("job")
     assert not store_history(storage, JobHistory(9), epoch=1)
     assert storage.list("job") == before and read_history(storage).restarts == 2
+
+
+def test_the_latest_coordinator_counts_however_often_earlier_ones_wrote() -> None:
+    storage = MemoryStorage()
+    for restarts in range(1, 6):
+        assert store_history(storage, JobHistory(restarts), epoch=1)
+    assert store_history(storage, JobHistory(9), epoch=2)
+    assert read_history(storage).restarts == 9
+
+
+def test_old_histories_are_deleted_only_after_the_new_one_is_written() -> None:
+    class FullStorage(MemoryStorage):
+        def put_if_absent(self, path: str, data: bytes) -> bool:
+            raise StorageError(f"write {path}", self.url, "it is full")
+
+    files: dict[str, bytes] = {}
+    for restarts in range(1, 6):
+        assert store_history(MemoryStorage(files=files), JobHistory(restarts), epoch=1)
+    before = dict(files)
+    assert not store_history(FullStorage(files=files), JobHistory(6), epoch=1)
+    assert files == before
+
+
+def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
+    long = replace(OUTAGE, traceback="first" + "x" * 100_000 + "last")
+    read = decode_history(encode_history(JobHistory(exceptions=(replace(FAILED, failure=long),))))
+    traceback = read.exceptions[0].failure.traceback
+    assert traceback.startswith("first") and traceback.endswith("last")
+    assert f"{len(long.traceback) - MOST_TEXT} characters are left out" in traceback
 
 
 def test_a_storage_that_hangs_holds_up_nothing_and_the_newest_is_written() -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
-from rayflink.actors.job.history.rescale_history import COMPLETED, FAILED, NO_SLOTS, SUCCEEDED, RescaleHistory
+import pytest
+
+from rayflink.actors.job.history.rescale_history import (
+    COMPLETED,
+    COORDINATOR_LOST,
+    FAILED,
+    NO_SLOTS,
+    SUCCEEDED,
+    RescaleHistory,
+)
 from rayflink.actors.messages.states import JobStatus
 from rayflink.graph.job_graph import JobGraph
 from rayflink.graph.job_graph_builder import job_graph
@@ -43,3 +53,33 @@ def test_each_change_ends_once_and_the_newest_are_remembered() -> None:
         ("b", "IGNORED", "NO_RESOURCES_OR_PARALLELISMS_CHANGE"),
     ]
     assert history.describe()["counts"] == {"COMPLETED": 1, "FAILED": 1, "IGNORED": 2, "IN_PROGRESS": 0}
+
+
+@pytest.mark.parametrize(("parallelism", "end"), [(3, (COMPLETED, SUCCEEDED)), (2, (FAILED, COORDINATOR_LOST))])
+def test_the_next_coordinator_says_what_came_of_a_change(parallelism: int, end: tuple[str, str]) -> None:
+    history = RescaleHistory(3)
+    history.ignore("a", graph(2), 5)
+    history.begin("b", graph(2), graph(3), 10)
+    successor = RescaleHistory(3, json.loads(json.dumps(history.as_json())))
+    assert successor.describe() == history.describe()
+    successor.resume(graph(parallelism), 20)
+    assert ends(successor)[0] == ("b", *end)
+    described = successor.describe()
+    assert described["counts"] == {"COMPLETED": 0, "FAILED": 0, "IGNORED": 1, "IN_PROGRESS": 0} | {end[0]: 1}
+    successor.resume(graph(parallelism), 30)
+    assert successor.describe() == described, "a change ends once"
+
+
+def test_each_step_of_a_change_is_stored() -> None:
+    history = RescaleHistory(3)
+    revisions = [history.revision]
+    history.cancel(5)  # of nothing
+    history.end(COMPLETED, SUCCEEDED, 6)
+    assert history.revision == revisions[0]
+    history.begin("a", graph(1), graph(2), 10)
+    revisions.append(history.revision)
+    history.cancel(15)
+    revisions.append(history.revision)
+    history.end(COMPLETED, SUCCEEDED, 20)
+    revisions.append(history.revision)
+    assert sorted(set(revisions)) == revisions
