@@ -77,13 +77,19 @@ class FailedTokens:
 def network_of(address: str) -> str:
     """Return the network that counts as one client: an address of IPv4, 64 bits of IPv6.
 
+    A server that listens on `::` sees its clients of IPv4 as addresses of IPv6, all within the same 64 bits.
+
     >>> network_of("10.0.0.7"), network_of("2001:db8::7"), network_of("a socket")
     ('10.0.0.7', '2001:db8::', 'a socket')
+    >>> network_of("::ffff:10.0.0.7")
+    '10.0.0.7'
     """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if parsed.version == 4:
+    if isinstance(parsed, ipaddress.IPv4Address):
         return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
     return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)

@@ -180,6 +180,36 @@ def test_addresses_are_bounded_and_those_of_one_network_count_together():
     assert len(failed._attempts) == MOST_ADDRESSES
 
 
+def test_clients_of_ipv4_are_told_apart_on_a_server_of_ipv6():
+    failed = FailedTokens(1, ManualClock())
+    failed.add("::ffff:10.0.0.1", b"1")
+    assert failed.wait_s("::ffff:10.0.0.1") == failed.wait_s("10.0.0.1") > 0
+    assert failed.wait_s("::ffff:10.0.0.2") == 0
+
+
+def test_the_address_without_a_wrong_token_for_longest_is_forgotten_first():
+    failed = FailedTokens(2, ManualClock())
+    for number in range(MOST_ADDRESSES):
+        failed.add(f"10.0.{number >> 8}.{number & 255}", b"1")
+    failed.add("10.0.0.0", b"2")
+    failed.add("10.1.0.0", b"1")
+    failed.add("10.1.0.0", b"2")
+    assert failed.wait_s("10.0.0.0") > 0 and failed.wait_s("10.1.0.0") > 0
+    failed.add("10.0.0.1", b"2")
+    assert failed.wait_s("10.0.0.1") == 0, "its first wrong token is forgotten"
+
+
+def test_rest_gives_back_no_more_attempts_than_a_minute_has():
+    clock = ManualClock()
+    failed = FailedTokens(3, clock)
+    failed.add("10.0.0.1", b"1")
+    clock.advance(3_600_000)
+    for number in range(3):
+        assert failed.wait_s("10.0.0.1") == 0
+        failed.add("10.0.0.1", b"guess %d" % number)
+    assert failed.wait_s("10.0.0.1") == 20
+
+
 # pages
 
 EVIL = {"origin": "http://evil.example.org"}
