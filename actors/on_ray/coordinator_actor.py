@@ -49,10 +49,40 @@ CALLS = {
 - events: reports of tasks, in the order of their arrival, and the addresses of their peers.
 - prints, rows: output of tasks; such a call returns when the driver has room for more.
 
-`start` is in the group control too; it is the one call that the actor itself takes note of.
+`start` is in the group control too, and `withdraw` in wait; the actor itself takes note of these two.
 """
 START_WITHIN_S = 120.0
 """A coordinator that has no job by then has lost its driver, which waits less long for it to begin."""
+
+
+class ExpectedStart:
+    """The start that a new process expects: it arrives, or the process is withdrawn, and never both.
+
+    >>> expected = ExpectedStart()
+    >>> expected.withdraw(), expected.arrive()
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._has_arrived = self._is_withdrawn = False
+
+    def arrive(self) -> bool:
+        """Note that a start has arrived, and return whether it may go on: the process is not withdrawn."""
+        with self._lock:
+            self._has_arrived = not self._is_withdrawn
+            return self._has_arrived
+
+    def fail(self) -> None:
+        """Note that the start has failed, so that the process has no job."""
+        with self._lock:
+            self._has_arrived = False
+
+    def withdraw(self) -> bool:
+        """Refuse each start from now on, unless one has arrived; return whether they are refused."""
+        with self._lock:
+            self._is_withdrawn = not self._has_arrived
+            return self._is_withdrawn
 
 
 class CoordinatorActor:
@@ -74,7 +104,9 @@ class CoordinatorActor:
         self._title = title or job_id
         self._coordinator = Coordinator(stored)
         self._started = threading.Event()
+        self._expected = ExpectedStart()
         if ray.get_runtime_context().was_current_actor_reconstructed:
+            self._expected.arrive()
             self._coordinator.come_back(job_id)
             self._started.set()
             return
@@ -97,10 +129,24 @@ class CoordinatorActor:
 
         Raises: whatever loading the program here raises.
         """
-        if self._started.is_set():
-            self._coordinator = self._coordinator.successor()
-        self._coordinator.start(submission)
+        if not self._expected.arrive():
+            self._coordinator.leave()  # whoever has called learns of the end: a refusal would be taken for the job's
+        try:
+            if self._started.is_set():
+                self._coordinator = self._coordinator.successor()
+            self._coordinator.start(submission)
+        except BaseException:
+            self._expected.fail()
+            raise
         self._started.set()
+
+    @ray.method(concurrency_group="wait")
+    def withdraw(self) -> bool:
+        """Refuse each start from now on, unless one has arrived; return whether they are refused.
+
+        A dispatcher asks that which finds this process and has not made it: the one before may have died in between.
+        """
+        return self._expected.withdraw()
 
 
 def _forwarded(name: str, group: str) -> Callable[..., Any]:

@@ -88,6 +88,8 @@ class FakeRunner:
         self.refuses: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
         """Is called within each start, before the job can be found."""
+        self.without_job: set[str] = set()
+        """Jobs that have a process, in which no start has arrived."""
 
     def start(self, submission: RemoteSubmission) -> Any:
         self.meanwhile()
@@ -98,7 +100,12 @@ class FakeRunner:
         return FakeJob(submission.job_id, self)
 
     def find(self, job_id: str) -> Any:
-        return FakeJob(job_id, self) if job_id in self.jobs else None
+        return FakeJob(job_id, self) if job_id in self.jobs or job_id in self.without_job else None
+
+    def withdraw(self, job_id: str) -> bool:
+        is_without = job_id in self.without_job
+        self.without_job.discard(job_id)
+        return is_without
 
     known = find
 
@@ -189,6 +196,27 @@ def test_the_next_dispatcher_brings_back_what_does_not_run_and_leaves_what_does(
     assert [start.job_id for start in second.starts] == [JOB]
     assert second.starts[0].submission.program == b"program"
     assert {job["state"] for job in successor.statuses()} == {"RUNNING"}
+
+
+def test_a_process_left_without_its_job_is_ended_and_the_job_starts(storage: LocalStorage) -> None:
+    begun(storage, FakeRunner()).submit(submission().encode(), "me")
+    runner = FakeRunner()
+    runner.without_job.add(JOB)
+    successor = begun(storage, runner)
+    successor.look()
+    assert runner.without_job == set() and runner.starts == []
+    successor.look()
+    assert [start.submission.start_number for start in runner.starts] == [2]
+
+
+def test_a_fenced_dispatcher_ends_no_process_that_waits_for_its_job(storage: LocalStorage) -> None:
+    begun(storage, FakeRunner()).submit(submission().encode(), "me")
+    runner = FakeRunner()
+    runner.without_job.add(JOB)
+    fenced = begun(storage, runner)
+    begun(storage, FakeRunner())
+    fenced.look()
+    assert runner.without_job == {JOB}
 
 
 def test_a_job_whose_coordinator_noted_its_end_is_not_started_again(storage: LocalStorage) -> None:

@@ -78,6 +78,21 @@ class DispatchedJob(JobHandle):
         """
         self._ask("start", submission, timeout_s=START_TIMEOUT_S)
 
+    def withdraw(self) -> bool:
+        """Return whether the coordinator has no job, and takes none from now on.
+
+        Raises:
+            TaskLost, ControlPlaneTimeout: it is dead, or does not answer.
+        """
+        if not hasattr(self._coordinator, "withdraw"):  # of an earlier build
+            return False
+        is_withdrawn: bool = self._ask("withdraw")
+        return is_withdrawn
+
+    def end(self) -> None:
+        """End the process of the coordinator, for good."""
+        ray.kill(self._coordinator, no_restart=True)
+
     def is_same(self, other: JobHandle) -> bool:
         """Return whether both have one coordinator, and not one that came after the other."""
         return bool(other._coordinator == self._coordinator)
@@ -241,6 +256,18 @@ class DispatchedJobs:
             raise
         self._jobs[job.job_id] = started
         return started
+
+    def withdraw(self, job_id: str) -> bool:
+        """End the coordinator of a job in which no start has arrived; return whether it was one.
+
+        Raises:
+            TaskLost, ControlPlaneTimeout: it is dead, or does not answer.
+        """
+        job = self.find(job_id)
+        if job is None or not job.withdraw():
+            return False
+        job.end()  # this one, and not one of the same name that another dispatcher has made meanwhile
+        return True
 
     def suspend(self, job_id: str) -> None:
         """End coordinator and slots of a job, so that another coordinator can go on from its newest checkpoint.

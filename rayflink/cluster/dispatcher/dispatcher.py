@@ -489,11 +489,31 @@ class Dispatcher:
         if started is not None:
             if (archive := self._ends.read(job)) is not None:  # its coordinator has noted it
                 self._keep(archive)
+            elif status is None:
+                self._starting.add(job_id)
+                self._starters.submit(self._examine, job)
             elif (archive := archive_of_ended(started)) is not None:
                 self._note(archive)
         elif self._attempts.is_due(job_id):
             self._starting.add(job_id)
             self._starters.submit(self._bring_back, job)
+
+    def _examine(self, job: AcceptedJob) -> None:
+        """See to a job that has a process and no status: it begins, or has ended, or the process has no job at all.
+
+        A dispatcher that dies while it starts a job may have made the process alone.
+        """
+        try:
+            self._ensure_leads()  # else the process is that of a newer dispatcher, which is about to start the job
+            started = self._runner.find(job.job_id)
+            if self._runner.withdraw(job.job_id):
+                log.warning("a process had no job, and is ended", extra={"job": job.job_id})
+            elif started is not None and (archive := archive_of_ended(started)) is not None:
+                self._note(archive)
+        except RayflinkError as error:
+            log.warning("a job could not be looked after: %s", described(error), extra={"job": job.job_id})
+        finally:
+            self._starting.discard(job.job_id)
 
     def _bring_back(self, job: AcceptedJob) -> None:
         """Start a job again that was accepted, does not run, and has not ended."""

@@ -48,6 +48,10 @@ class RayRunner:
         )
         return self._jobs.start(job)
 
+    def withdraw(self, job_id: str) -> bool:
+        """End the coordinator of a job in which no start has arrived; return whether it was one."""
+        return self._jobs.withdraw(job_id)
+
     def suspend(self, job_id: str) -> None:
         """End coordinator and slots of a job, which is not over."""
         self._jobs.suspend(job_id)

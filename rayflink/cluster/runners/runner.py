@@ -40,6 +40,15 @@ class Runner(Protocol):
         Raises: whatever keeps the job from starting.
         """
 
+    def withdraw(self, job_id: str) -> bool:
+        """End the process that waits for the start of a job, of which none has arrived; return whether there was one.
+
+        A start that is under way to it does not take place.
+
+        Raises:
+            RayflinkError: that process does not answer.
+        """
+
     def suspend(self, job_id: str) -> None:
         """End the processes of a job that is not over: started again, it goes on from its newest checkpoint."""
 

@@ -160,6 +160,7 @@ def test_a_coordinator_whose_driver_went_before_its_job_began_ends(
     shell = SimpleNamespace(start=lambda submission: None, leave=lambda: ended.append(1))
     coordinator: Any = object.__new__(coordinator_actor.CoordinatorActor)
     coordinator._coordinator, coordinator._started = shell, threading.Event()
+    coordinator._expected = coordinator_actor.ExpectedStart()
     if started:
         coordinator.start(None)
     coordinator._expect_start()
