@@ -107,7 +107,8 @@ class _ContentPickle:
         return sum(map(len, self._pieces[first:]))
 
     def end(self) -> bytes:
-        """Return the whole."""
+        """Return the whole; this is the last call."""
+        del self._pickler  # it refers back to this object, and its memo to all values: else they wait for the collector
         self._pieces.append(pickle.STOP)
         return b"".join(self._pieces)
 

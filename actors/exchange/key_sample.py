@@ -1,6 +1,6 @@
 """A sample of the keys that a producer sends: which key groups, and which keys, have most of the records.
 
-A few hundred records are looked at now and then: first after each doubling of the records, later once in 65,536. So a
+A few hundred records are looked at now and then: first after each doubling of the records, later once in 262,144. So a
 sample costs less than a hundredth of the partitioning, and a stream of few records has one as well. Older samples count
 half as much as newer ones from time to time: the figures are those of now.
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SAMPLED_ROWS = 256
 """Records of a batch that are looked at."""
-EVERY_ROWS = 1 << 16
+EVERY_ROWS = 1 << 18
 """Records between two samples of a stream that has been going on for a while."""
 _RECENT = 1 << 14
 """Sampled records after which all counts are halved."""
