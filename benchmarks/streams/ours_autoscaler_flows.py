@@ -3,7 +3,7 @@
 A job is source -> map -> keyed aggregation; a subtask of the last takes 50 records a second. The fixed parallelism is
 the least with which no subtask is busy for more than the target at the highest load, as a careful operator chooses. The
 oracle knows the load of each step, rescales at once and without a pause, and keeps subtasks as busy as the target; it
-works off a backlog in the same catch-up duration. So its slot seconds are what an autoscaler could reach at best.
+works off a backlog in the same catch-up duration. Only a job that is busier than the target takes fewer slots.
 """
 
 from __future__ import annotations
