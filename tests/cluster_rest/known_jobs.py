@@ -85,6 +85,9 @@ class KnownJobs:
             raise JobHasEnded(job_id, job.state)
         return job
 
+    def cancel(self, job_id: str, by: str) -> None:
+        self.running(job_id).cancel(by)
+
 
 class Requests:
     """Sends requests to routes, without a server."""

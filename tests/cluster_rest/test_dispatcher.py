@@ -78,6 +78,9 @@ class FakeJob:
     def accumulators(self) -> Mapping[str, Any]:
         return {"rows": 5}
 
+    def cancel(self, by: str = "the user") -> None:
+        self.runner.cancelled.append(by)
+
 
 class FakeRunner:
     """Runs nothing; a test sets the states."""
@@ -88,6 +91,7 @@ class FakeRunner:
         self.refuses: Exception | None = None
         self.meanwhile: Callable[[], None] = lambda: None
         """Is called within each start, before the job can be found."""
+        self.cancelled: list[str] = []
         self.without_job: set[str] = set()
         """Jobs that have a process, in which no start has arrived."""
 
@@ -305,6 +309,40 @@ def test_a_job_that_does_not_come_back_is_tried_again_and_can_be_cancelled(stora
     dispatcher.look()
     begun(storage, runner).look()
     assert runner.starts == [] and dispatcher.view(JOB).status()["state"] == "CANCELED"
+
+
+def test_a_job_whose_processes_are_lost_while_it_is_cancelled_does_not_come_back(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    dispatcher.submit(submission().encode(), "me")
+    dispatcher.cancel(JOB, "me")
+    assert runner.cancelled == ["me"]
+    successor = begun(storage, FakeRunner())
+    successor.look()
+    assert successor.view(JOB).status()["state"] == "CANCELED"
+    assert begun(storage, FakeRunner()).view(JOB).status()["state"] == "CANCELED", "the end is in the registry"
+
+
+def test_a_job_that_forgot_its_cancellation_is_asked_again_now_and_then(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    dispatcher.submit(submission().encode(), "me")
+    dispatcher.cancel(JOB, "me")
+    successor = begun(storage, runner)
+    runner.jobs[JOB]["state"] = "RUNNING"  # its coordinator was lost, and another one has taken over
+    successor.look()
+    successor.look()
+    assert runner.cancelled == ["me", "the user"] and [start.job_id for start in runner.starts] == [JOB]
+
+
+def test_a_cancellation_that_cannot_be_noted_leaves_the_job_as_it_is(storage: LocalStorage) -> None:
+    runner = FakeRunner()
+    dispatcher = begun(storage, runner)
+    dispatcher.submit(submission().encode(), "me")
+    (Path(storage.url) / "jobs" / JOB / "cancelling").mkdir()
+    with pytest.raises(StorageError):
+        dispatcher.cancel(JOB, "me")
+    assert runner.cancelled == []
 
 
 def test_attempts_to_start_a_job_come_ever_more_seldom_and_at_least_each_minute() -> None:

@@ -169,6 +169,10 @@ class ArchivedJobs:
         """
         raise JobHasEnded(job_id, str(self.view(job_id).status()["state"]))
 
+    def cancel(self, job_id: str, by: str) -> None:
+        """Refuse to cancel a job that has ended. Raises: `UnknownJob`, `JobHasEnded`."""
+        self.running(job_id)
+
     def _files(self, store: ArchiveStore) -> list[ArchiveFile] | None:
         """Return the archives of a folder; None where it cannot be listed, which is reported once."""
         try:

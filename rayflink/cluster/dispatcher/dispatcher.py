@@ -16,6 +16,7 @@ from typing import Any
 
 from rayflink.actors.job.notes.job_archive import JobArchive
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
+from rayflink.common.job_status import JobStatus
 from rayflink.common.text_output.logs import get_logger
 from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.storage.storage import Storage
@@ -52,6 +53,8 @@ CHECK_EVERY_S = 2.0
 """Time between two looks for another dispatcher."""
 JOIN_S = 10.0
 ENTRANCES = 64
+CANCEL_EVERY_S = 10.0
+"""Time between two requests to a job that is to be cancelled and does not end."""
 STARTERS = 4
 """Jobs that are brought back at a time."""
 
@@ -117,6 +120,8 @@ class Dispatcher:
         self._seen: dict[str, Document] = {}
         """The newest status of each accepted job that was published."""
         self._attempts = StartAttempts()
+        self._asked_at: dict[str, float] = {}
+        """When each job that is to be cancelled was asked last, seconds of the monotonic clock."""
         self._starting: set[str] = set()
         self._entrances = tuple(threading.Lock() for _ in range(ENTRANCES))
         """A lock is held while a job with one of its ids is being accepted."""
@@ -157,6 +162,7 @@ class Dispatcher:
         entries = self._registry.entries()
         unread = self._ends.restore([entry for entry in entries if entry.is_ended])
         due = [entry.job_id for entry in entries if entry.is_due]
+        self._starts.restore_cancellations(entry.job_id for entry in entries if entry.is_cancelling)
         listed = {job.job_id for job in self._ends.all()}
         jobs = self._registry.accepted([*due, *unread, *listed])
         for job in sorted(jobs, key=attrgetter("accepted_ms")):
@@ -346,6 +352,37 @@ class Dispatcher:
             raise JobHasEnded(job_id, str(status["state"]))
         return job
 
+    def cancel(self, job_id: str, by: str = "the user") -> None:
+        """Cancel a job; a dispatcher, or processes of the job, that are lost meanwhile make no difference.
+
+        Raises:
+            UnknownJob: there is none.
+            JobHasEnded: it has ended.
+            DispatcherFenced: another dispatcher leads.
+            StorageError: it could not be noted, and the job goes on.
+        """
+        job = self.running(job_id)
+        with self._lock:
+            is_own = job_id in self._accepted
+        if is_own:
+            self._ensure_leads()
+            self._starts.cancel(job_id)
+            self._asked_at[job_id] = time.monotonic()
+        job.cancel(by)
+
+    def _cancel_again(self, job_id: str, status: Document) -> None:
+        """Ask for the cancellation of a job that forgot it: its coordinator was lost, and another has taken over."""
+        if JobStatus(status["state"]) is JobStatus.CANCELLING:
+            return
+        now_s = time.monotonic()
+        if now_s - self._asked_at.get(job_id, float("-inf")) < CANCEL_EVERY_S:
+            return
+        self._asked_at[job_id] = now_s
+        started = self._runner.find(job_id)
+        if started is not None:
+            log.warning("the cancellation of a job that was lost is asked for again", extra={"job": job_id})
+            self._starters.submit(started.cancel)
+
     def _last_status(self, job: AcceptedJob) -> Document:
         """Return the last known status of a job, of which there may be a newer one that is not published yet."""
         status = self._runner.status(job.job_id) or self._seen.get(job.job_id)
@@ -477,13 +514,16 @@ class Dispatcher:
         self._ends.forget_some(self._forget)
 
     def _forget(self, job_id: str) -> None:
-        self._starts.allow(job_id)
+        self._starts.forget(job_id)
+        self._asked_at.pop(job_id, None)
         self.lineage.forget(job_id)
 
     def _look_at(self, job: AcceptedJob, status: Document | None) -> None:
         job_id = job.job_id
         if status is not None and not is_over(status):
             self._seen[job_id] = status
+            if self._starts.is_cancelled(job_id):
+                self._cancel_again(job_id, status)
             return
         started = self._runner.find(job_id)
         if started is not None:
@@ -532,6 +572,11 @@ class Dispatcher:
             self._keep(archive)
             return
         self._ensure_leads()
+        if self._starts.is_cancelled(job.job_id):
+            description = self._starts.stored(job).description
+            text = "its processes were lost while it was being cancelled"
+            self._note(beginning_job(job, description, "CANCELED", text))
+            return
         submission = self._starts.stored(job)
         log.warning("job %s does not run, and is brought back", job.name, extra={"job": job.job_id})
         try:
@@ -547,17 +592,12 @@ class Dispatcher:
     def _cancel_absent(self, job: AcceptedJob, by: str) -> None:
         """Note that a job which does not run has been cancelled; one that has begun meanwhile is asked itself."""
         self._ensure_leads()
-        self._starts.forbid(job.job_id)  # first: whoever starts it now sees this, or it is found below
+        self._starts.cancel(job.job_id)  # first: whoever starts it now sees this, or it is found below
         started = self._runner.find(job.job_id)
         if started is not None:
             started.cancel(by)
             return
-        text = f"cancelled by {by} while it did not run"
-        try:
-            self._note(beginning_job(job, None, "CANCELED", text))
-        except RayflinkError:
-            self._starts.allow(job.job_id)
-            raise
+        self._note(beginning_job(job, None, "CANCELED", f"cancelled by {by} while it did not run"))
 
     def _note(self, archive: JobArchive) -> None:
         """Note the end of a job in the registry, and keep it for readers."""

@@ -5,7 +5,7 @@ Submissions enter, jobs that run leave. When a job is started, and how often it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rayflink.actors.job.submission import Stored
@@ -29,7 +29,7 @@ class JobStarts:
     def __init__(self, registry: JobRegistry, runner: Runner, storage_options: Mapping[str, str]) -> None:
         self._registry, self._runner, self._storage_options = registry, runner, dict(storage_options)
         self._cancelled: set[str] = set()
-        """Jobs that were cancelled while they did not run; one that starts at this moment is cancelled then."""
+        """Jobs whose cancellation was asked for; one that starts at this moment is cancelled then."""
 
     def stored(self, job: AcceptedJob) -> RemoteSubmission:
         """Return the submission of a job.
@@ -63,10 +63,23 @@ class JobStarts:
             started.cancel("the user")
         return started
 
-    def forbid(self, job_id: str) -> None:
-        """Cancel a job that starts at this moment or later."""
+    def cancel(self, job_id: str) -> None:
+        """Note in the registry that a job is to be cancelled; it is not started again, and is cancelled if it starts.
+
+        Raises:
+            StorageError: that could not be noted.
+        """
+        self._registry.cancel(job_id)
         self._cancelled.add(job_id)
 
-    def allow(self, job_id: str) -> None:
-        """Forget that a job was cancelled."""
+    def restore_cancellations(self, job_ids: Iterable[str]) -> None:
+        """Take over what the registry says of jobs that are to be cancelled."""
+        self._cancelled.update(job_ids)
+
+    def is_cancelled(self, job_id: str) -> bool:
+        """Return whether a job is to be cancelled."""
+        return job_id in self._cancelled
+
+    def forget(self, job_id: str) -> None:
+        """Forget a job that is no longer known."""
         self._cancelled.discard(job_id)

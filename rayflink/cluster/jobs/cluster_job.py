@@ -131,6 +131,17 @@ class ClusterJobs(Protocol):
             JobHasEnded: it has ended.
         """
 
+    def cancel(self, job_id: str, by: str) -> None:
+        """Ask for the cancellation of a job, which survives whoever carries it out.
+
+        Args:
+            by: who wants it.
+
+        Raises:
+            UnknownJob: there is none of this id.
+            JobHasEnded: it has ended.
+        """
+
 
 def archive_of(view: JobView) -> JobArchive:
     """Read everything of a job, at once.

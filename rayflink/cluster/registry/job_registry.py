@@ -23,6 +23,8 @@ log = get_logger(__name__)
 T = TypeVar("T")
 FOLDER = "jobs"
 ACCEPTED = "accepted"
+CANCELLING = "cancelling"
+"""The file by which a job that is to be cancelled is not started again."""
 READ_AT_A_TIME = 16
 _ID = re.compile(r"[0-9a-f]{32}")
 
@@ -73,12 +75,14 @@ class RegistryEntry:
         is_accepted: whether it was accepted, and is not being deleted.
         is_ended: whether its end is noted.
         ended_ms: when it ended, epoch milliseconds; None: that is in its end alone.
+        is_cancelling: whether its cancellation was asked for.
     """
 
     job_id: str
     is_accepted: bool
     is_ended: bool
     ended_ms: int | None
+    is_cancelling: bool = False
 
     @property
     def is_due(self) -> bool:
@@ -135,7 +139,10 @@ class JobRegistry:
             if _ID.fullmatch(folder):
                 files.setdefault(folder, {})[name] = end_time(name)
         return [
-            RegistryEntry(job_id, ACCEPTED in names, ENDED in names, max(filter(None, names.values()), default=None))
+            RegistryEntry(
+                job_id, ACCEPTED in names, ENDED in names, max(filter(None, names.values()), default=None),
+                CANCELLING in names,
+            )
             for job_id, names in files.items()
         ]
 
@@ -199,6 +206,14 @@ class JobRegistry:
             number = newest_start(self._storage.list(f"{FOLDER}/{job_id}")) + 1
             if self._storage.put_if_absent(_path(job_id, start_name(number)), b""):
                 return number
+
+    def cancel(self, job_id: str) -> None:
+        """Note that a job is to be cancelled, whichever dispatcher finds it.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        put_own(self._storage, _path(job_id, CANCELLING), b"")
 
     def starts(self, job_id: str) -> int:
         """Return how often a job was started. Raises: `StorageError`: it cannot be read."""

@@ -107,7 +107,7 @@ class ApplicationEndpoints:
         """Cancel the job of an application."""
         job_id = hex_id(request, "applicationid")
         try:
-            self._jobs.running(job_id).cancel(BY)
+            self._jobs.cancel(job_id, BY)
         except UnknownJob as error:
             raise Refusal(404, "Application could not be found.") from error
         except JobHasEnded as error:

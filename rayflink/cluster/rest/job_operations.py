@@ -140,7 +140,7 @@ class JobOperations:
             job = self._jobs.running(job_id)
             info = _savepoint(job, trigger_id, body.target_directory or "", None)
             if body.cancel_job:
-                job.cancel(BY)
+                self._jobs.cancel(job_id, BY)
             return info
 
         return self._operations.begin(SAVEPOINT, job_id, body.trigger_id, work)
@@ -210,8 +210,7 @@ class JobOperations:
 
     def _cancelled(self, job_id: str) -> Empty:
         try:
-            job = self._jobs.running(job_id)
-            asked(lambda: job.cancel(BY))
+            asked(lambda: self._jobs.cancel(job_id, BY))
         except UnknownJob as error:
             raise Refusal(404, "Job could not be found.", str(error)) from error
         except JobHasEnded as error:

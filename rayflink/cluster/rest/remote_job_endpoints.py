@@ -98,7 +98,8 @@ class RemoteJobEndpoints:
     # operators
 
     def _cancel(self, request: JsonRequest) -> Answer:
-        self._ask_if_running(request, lambda job: job.cancel(request.query.get("by", "the user")))
+        job_id, by = hex_id(request, "jobid"), request.query.get("by", "the user")
+        self._ask_if_running(request, lambda job: self._dispatcher.cancel(job_id, by))
         return _json({})
 
     def _stop(self, request: JsonRequest) -> Answer:
