@@ -1,7 +1,10 @@
 """The dispatcher: accepts jobs, keeps their registry, looks after them, brings them back, archives their ends.
 
-- `dispatcher`: which jobs there should be, compared with those that run.
-- `job_starts`: each with a number. `absent_jobs`, `renewal`: jobs that are brought back, or go on in new processes.
+- `dispatcher`: leads, and answers readers. Its duties are classes over the same `dispatcher_parts`:
+  `submissions`, `supervision` (the jobs that there should be, compared with those that run),
+  `cancellations`, `job_renewals` with `renewal` (jobs go on in new processes).
+- `job_table`: the jobs that have not ended. `job_starts`: each with a number. `absent_jobs`: those brought back.
+- `start_threads`: a few jobs start at a time, and one that hangs holds up no other.
 - `job_ends`, `ended_jobs`: what is noted, listed and archived of ends. `foreign_jobs`: jobs of programs themselves.
 - `job_restarts`, `restarted_submission`: jobs that have ended are started again, with other options and subtasks.
 - `job_documents`: jobs of which no runner has a status. `dispatcher_log`: the log of the dispatcher's process.
