@@ -45,6 +45,7 @@ from ..messages.commands import (
     Tick,
 )
 from ..messages.messages import TaskReport, ToCoordinator
+from ..messages.request_answers import RequestAnswers
 from ..task.allocators import reuse_large_blocks
 from ..task.process_inspection import process_place
 from ..task.slot_memory import SlotMemory
@@ -92,8 +93,7 @@ class InProcessCluster:
         )
         self._traces = trace_reporter(graph.configuration, self.job.report.metrics.group)
         self._executor = TaskExecutor(graph.configuration, clock, self, open_at, wake)
-        self.answers: dict[str, Answer] = {}
-        self._requests: set[str] = set()
+        self.answers = RequestAnswers()
         self._wait, self._wake = wait, wake
         self._events: deque[ToCoordinator | Signal] = deque()
         self._last_report_ms = 0
@@ -116,8 +116,7 @@ class InProcessCluster:
 
     def request(self, request: Request) -> None:
         """Ask for something, once; `answers` has the outcome under the request's id."""
-        if request.request_id not in self._requests:
-            self._requests.add(request.request_id)
+        if self.answers.ask(request.request_id):
             self.post(request)
 
     @property
@@ -299,7 +298,7 @@ class InProcessCluster:
 
     def answer(self, answer: Answer) -> None:
         """Keep the answer to a request in `answers`."""
-        self.answers[answer.request_id] = answer
+        self.answers.add(answer)
 
     def end_job(self, command: EndJob) -> None:
         """Drop the tasks that are left: their results are no longer needed, or they were lost."""

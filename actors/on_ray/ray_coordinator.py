@@ -72,6 +72,7 @@ from ..messages.commands import (
     Tick,
 )
 from ..messages.messages import TaskReport, ToCoordinator
+from ..messages.request_answers import RequestAnswers
 from ..messages.settings import JobSettings
 from ..messages.states import JobStatus
 from .driver.ray_job_board import StatusPublisher
@@ -126,8 +127,7 @@ class Coordinator:
         self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
-        self._answers: dict[str, Answer] = {}
-        self._asked: set[str] = set()
+        self._answers = RequestAnswers()
         self._answered = threading.Condition()
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
@@ -259,10 +259,9 @@ class Coordinator:
     def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
         """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
         number = request.request_id
-        if number not in self._answers and number not in self._asked:
-            self._asked.add(number)
-            self._events.put(request)
         with self._answered:
+            if self._answers.ask(number):
+                self._events.put(request)
             self._answered.wait_for(lambda: number in self._answers or self._ended.is_set(), timeout_s)
         if number not in self._answers and self._ended.is_set():
             return request.job_has_ended()
@@ -560,7 +559,7 @@ class Coordinator:
         """Give the answer to the clients that wait for it."""
         self._more_slots.answered(answer.request_id)
         with self._answered:
-            self._answers[answer.request_id] = answer
+            self._answers.add(answer)
             self._answered.notify_all()
 
     def end_job(self, command: EndJob) -> None:

@@ -86,6 +86,7 @@ class LocalJob:
         self._fault: str | None = None
         self._rates, self._published_at = Rates(), 0.0
         self._status: Document = {}
+        self._answers_seen = 0
         self._answered: dict[str, Any] = {}
         """The answers to requests whose effect others see already."""
         self._checkpoint_statistics: Document = {}
@@ -263,7 +264,7 @@ class LocalJob:
         self._answer_calls()
         now = time.monotonic()
         changed = self._cluster.job.status.value != self._status["state"]
-        if changed or len(self._cluster.answers) != len(self._answered) or now - self._published_at >= PUBLISH_EVERY_S:
+        if changed or self._cluster.answers.count != self._answers_seen or now - self._published_at >= PUBLISH_EVERY_S:
             self._publish()
         if self._owner_timeout_s is not None and now - self._owner_seen > self._owner_timeout_s:
             self._owner_timeout_s = None
@@ -287,7 +288,9 @@ class LocalJob:
             described = {**described, "state": "FAILED", "fault": self._fault}
         self._status = described
         self._checkpoint_statistics = job.checkpoints.history.describe(None) or {}
-        self._answered = dict(self._cluster.answers)
+        if self._answers_seen != self._cluster.answers.count:
+            self._answered = dict(self._cluster.answers)
+            self._answers_seen = self._cluster.answers.count
 
     def _in_job(self, call: Callable[[], T]) -> T:
         """Return what a call returns in the job's thread, which no other thread may read meanwhile.
