@@ -10,7 +10,7 @@
 - `audit_log`: a line for each operation. `request_statistics`: counts of all requests, for metrics.
 - `json_application`: finds the function of a request by method and path; with the bodies it alone needs Starlette.
 - `bounded_connections`: ends those that are too slow. `http_server`: listens, serves in a thread, ends; they need
-  uvicorn.
+  uvicorn. `tls_certificate`: is read again when it was renewed.
 
 Functions from requests to plain values enter, a running server leaves. What the requests mean does not belong here.
 """

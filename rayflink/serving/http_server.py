@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
-import ssl
 import threading
 
-from rayflink.common.errors import ConfigError, RayflinkError
+from rayflink.common.errors import RayflinkError
 
 from .bounded_connections import bounded_protocol
 from .json_application import JsonApplication
-from .server_settings import ServerSettings, TlsSettings
+from .server_settings import ServerSettings
+from .tls_certificate import TlsCertificate
 
 __all__ = ["HttpServer", "ServerError"]
 
@@ -69,7 +70,7 @@ class HttpServer:
             remedy = "run pip install 'rayflink[gateway]'"
             raise ServerError(f"the server needs the package {error.name}", remedy) from error
         settings = self._settings
-        context = None if settings.tls is None else tls_context(settings.tls)
+        certificate = None if settings.tls is None else TlsCertificate(settings.tls)
         listening = self._listening()
         config = uvicorn.Config(
             application, http=protocol, ws="none", loop="asyncio", lifespan="off", log_config=None,
@@ -77,12 +78,20 @@ class HttpServer:
             timeout_graceful_shutdown=STOP_S, proxy_headers=False,
         )  # fmt: skip
         config.load()
-        config.ssl = context
+        config.ssl = None if certificate is None else certificate.context
         server = uvicorn.Server(config)
+
+        async def answer() -> None:
+            renewal = None if certificate is None else asyncio.create_task(certificate.renew())
+            try:
+                await server.serve(sockets=[listening])
+            finally:
+                if renewal is not None:
+                    renewal.cancel()
 
         def serve() -> None:
             try:
-                server.run(sockets=[listening])
+                asyncio.run(answer())
             finally:
                 self._ended.set()
 
@@ -127,29 +136,3 @@ class HttpServer:
             problem = f"cannot listen on {host}:{port}: {error.strerror or error}"
             raise ServerError(problem, "give another port, or 0 for a free one") from error
         return listening
-
-
-def tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return what encrypts the connections of a server.
-
-    Raises:
-        ConfigError: a file cannot be used.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3 if tls.least == "TLSv1.3" else ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    try:
-        # an empty password is wrong for a key that has one; without it OpenSSL would ask on the terminal
-        context.load_cert_chain(tls.certificate, tls.key, tls.password or "")
-    except (OSError, ssl.SSLError) as error:
-        wanted = f"a certificate in PEM that fits the key in {tls.key}"
-        remedy = f"check both files and the password of the key: {error}"
-        raise ConfigError("certificate", tls.certificate, wanted, remedy) from error
-    if tls.authorities is not None:
-        try:
-            context.load_verify_locations(tls.authorities)
-        except (OSError, ssl.SSLError) as error:
-            wanted = "certificates in PEM of those who sign the certificates of clients"
-            raise ConfigError("truststore", tls.authorities, wanted, f"check the file: {error}") from error
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
