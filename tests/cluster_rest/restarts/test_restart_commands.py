@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.cli.main import main
 from rayflink.cluster.cluster_server import ClusterServer, local_cluster
 from rayflink.common.configuration import Configuration

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("uvicorn")
 from rayflink.cluster.cluster_server import ClusterServer, local_cluster
 from rayflink.cluster.dispatcher.restarted_submission import RestartChanges
 from rayflink.common.configuration import Configuration

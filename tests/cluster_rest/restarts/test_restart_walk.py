@@ -1,0 +1,66 @@
+"""A user's walk: three jobs, of which one fails and one is slow, found and mended by commands alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rayflink.cli.main import main
+from rayflink.cluster.cluster_server import ClusterServer, local_cluster
+from rayflink.common.configuration import Configuration
+from rayflink.common.options import registry as options
+from tests.cluster.watching import eventually
+from tests.cluster_rest.restarts.lines_jobs import LinesJob
+
+pytestmark = pytest.mark.slow
+COMMAND = re.compile(r"rayflink ((?:restart|rescale) [^\n]*?)(?: starts it again.*)?$", re.MULTILINE)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterServer]:
+    """A cluster that the commands find by a file of options."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    running = local_cluster(Configuration().set(options.REST_PORT, 0))
+    running.start()
+    address = f"rest.address: 127.0.0.1\nrest.port: {running.url.rpartition(':')[2]}\nrest.token: {running.token}\n"
+    (tmp_path / "rayflink.yaml").write_text(f"execution.target: remote\n{address}")
+    monkeypatch.setenv("RAYFLINK_CONF", str(tmp_path / "rayflink.yaml"))
+    yield running
+    running.stop()
+
+
+def test_a_failed_and_a_slow_job_are_found_and_mended_by_commands(
+    cluster: ClusterServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well, failing, slow = (LinesJob(tmp_path / name) for name in ("well", "failing", "slow"))
+    slow.rate = 400
+    for lines, submission in (
+        (well, well.scored(0.0)), (failing, failing.priced()), (slow, slow.scored(0.004, "slow clicks")),
+    ):  # fmt: skip
+        lines.folder.mkdir()
+        cluster.dispatcher.submit(submission.encode(), "tests")
+
+    def said(*arguments: str) -> str:
+        main(arguments)
+        read = capsys.readouterr()
+        return read.out + read.err
+
+    assert eventually(lambda: re.search(r"orders +FAILED", said("list", "-a")), within_s=60)
+    about = said("status", "orders")
+    assert "there is no list of prices" in about
+    (restart,) = COMMAND.findall(about)
+    failing.prices.touch()  # what was wrong outside is put right
+    assert "did you mean" in said(*restart.split(), "-D", "execution.checkpointing.intervall=1 s")
+    assert re.search(r"orders  [0-9a-f]{32}  started from .*/chk-\d+", said(*restart.split()))
+    assert re.search(r"orders +RUNNING", said("list"))
+    assert (commands := eventually(lambda: COMMAND.findall(said("status", "slow clicks")), within_s=60))
+    (rescale,) = commands
+    assert "pause" in said(*rescale.split())
+    for lines in (well, failing, slow):
+        lines.release()
+    assert eventually(lambda: "no jobs" in said("list"), within_s=90)
+    for lines in (well, failing, slow):
+        assert lines.verdict().is_exact, lines.verdict().report()
