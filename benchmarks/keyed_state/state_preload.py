@@ -75,7 +75,7 @@ def ingest(state: Any, folder: Path) -> None:
     """Give an empty ValueState on RocksDB the rows of the files of `sst_folder`, which stay where they are."""
     table = state._table
     column = table._column
-    column._rows, column._handle = column._store.open_column(column._name)
+    column._rows, column._handle = column._store.open_column(column.name)
     options = rocksdict.IngestExternalFileOptions()
     options.set_move_files(False)
     column._rows.ingest_external_file([str(file) for file in sorted(folder.glob("*.sst"))], options)

@@ -25,6 +25,7 @@ COUNTED = re.compile(
 )
 VALUES_AND_SHELLS = {
     "Buffer": "a value",
+    "HistoryWriter": "one value waits, and a newer one takes its place",
     "MarkerWriter": "the face of a writer to an operator",
     "SnapshotFileWriter": "it writes through, and keeps a block of one file",
     "TimerQueue": "state of the user, counted by its backend",

@@ -84,7 +84,7 @@ def test_a_list_has_no_subtasks_and_the_job_that_began_last_first():
     statuses = jobs_of(storage).statuses()
     assert [status["timestamps"]["FINISHED"] for status in statuses] == [300, 200, 100]
     [vertex] = statuses[0]["vertices"]
-    assert (vertex["subtasks"], vertex["numRecordsIn"], statuses[0]["exceptions"]) == ([], 7, [])
+    assert (vertex["subtasks"], vertex["numRecordsIn"], statuses[0]["exceptions"]) == ([], 7, [{"text": "no room"}])
     assert statuses[0]["metrics"] == {"numRestarts": 1}
 
 

@@ -51,7 +51,7 @@ class JobArchive(msgspec.Struct, frozen=True):
     Args:
         format: of the document.
         jid: of the job, 32 hex digits.
-        top: the head: the status without subtasks and exceptions, for lists of jobs.
+        top: the head: the status without subtasks, with its newest exception, for lists of jobs.
         whole: the status.
         plan: the description.
         statistics: of its checkpoints; null: it has none.
@@ -143,7 +143,7 @@ class JobArchive(msgspec.Struct, frozen=True):
         return int(short.timestamps.get(short.state, max(short.timestamps.values(), default=0)))
 
     def head(self) -> Mapping[str, Any]:
-        """Return the last status without subtasks and exceptions."""
+        """Return the last status without subtasks, with the newest of its exceptions."""
         return _document(self.top)
 
     def status(self) -> Mapping[str, Any]:
@@ -279,13 +279,13 @@ def _plain(value: object) -> str:
 
 
 def _head(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status without subtasks and exceptions."""
+    """Return a status without subtasks, and with the newest of its exceptions alone, which lists show."""
     names = ("id", "name", "parallelism", "states", *SUMS)
     vertices = [
         {name: vertex[name] for name in names if name in vertex} | {"subtasks": []}
         for vertex in status.get("vertices", ())
     ]
-    return {**status, "vertices": vertices, "exceptions": []}
+    return {**status, "vertices": vertices, "exceptions": list(status.get("exceptions", ()))[-1:]}
 
 
 def _checkpoint_numbers(statistics: Mapping[str, Any]) -> list[int]:

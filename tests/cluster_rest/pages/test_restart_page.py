@@ -39,7 +39,7 @@ def test_a_failed_and_a_slow_job_are_found_and_mended_by_clicks(
     own_cluster: ClusterServer, tmp_path: Path, open_page: Open
 ) -> None:
     well, failing, slow = (LinesJob(tmp_path / name) for name in ("well", "failing", "slow"))
-    slow.rate = 400
+    slow.rate, slow.records = 400, 4_000  # it runs for half a minute, so that it is slow when the page is looked at
     for lines, submission in (
         (well, well.scored(0.0)), (failing, failing.priced()), (slow, slow.scored(0.004, "slow clicks")),
     ):  # fmt: skip
