@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rayflink.serving import tls_certificate
-from rayflink.serving.json_requests import Role
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
+from rayflink.serving.json_requests import Role
 from rayflink.serving.server_settings import AccessSettings, ServerSettings, TlsSettings
 from tests.cluster.watching import eventually
 
