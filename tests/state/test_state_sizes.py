@@ -18,6 +18,7 @@ from rayflink.state.memory import HashMapBackend
 from rayflink.state.rocksdb.block_index import bytes_by_group
 from rayflink.state.rocksdb.rocksdb_backend import RocksDBBackend, StateMemory
 from rayflink.state.rocksdb.rocksdb_store import RocksDBOptions, RocksDBStore
+from rayflink.state.rocksdb.sorted_files import SortedFile, SortedFiles, StoredColumn
 from rayflink.state.snapshots import InlineSnapshots, KeyedParts, size_of
 from rayflink.state.state_sizes import StateSize
 from rayflink.testing.backend_laws.checkpoints import Checkpoints, checkpoint_of
@@ -139,3 +140,18 @@ def test_the_index_of_a_file_tells_the_bytes_of_each_key_group(compression: str,
 def test_a_file_of_another_format_has_no_known_index(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"no table of RocksDB")
     assert bytes_by_group(tmp_path / "file") is None
+
+
+@pytest.mark.parametrize("length", [[5], [200, 200, 200, 5], [200] * 9 + [5]])
+@pytest.mark.parametrize("codec", [0, 1, 4, 7])
+def test_a_file_with_a_damaged_index_keeps_no_checkpoint_from_being_written(
+    tmp_path: Path, codec: int, length: list[int]
+) -> None:
+    block = bytes([*length, *range(90, 120), codec])
+    places = bytes([1, 0, 0, 0, len(block) - 1]).ljust(41, b"\0")
+    magic = (0x88E241B785F4CFF7).to_bytes(8, "little")
+    (tmp_path / "000012.sst").write_bytes(block + places + (5).to_bytes(4, "little") + magic)
+    files = SortedFiles()
+    files.linked(tmp_path, {"000012.sst": SortedFile("state/total", 90, 6, range(2, 4))})
+    [size] = files.sizes(tmp_path, [StoredColumn("total", "value", "state/total")], (), range(GROUPS))
+    assert [group[:3] for group in size.groups] == [(2, 3, 45), (3, 4, 45)]

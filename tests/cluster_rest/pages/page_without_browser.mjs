@@ -1,6 +1,6 @@
 // Runs the scripts of the dashboard without a browser: a document of elements that have attributes, children and text.
 // It has no layout, style or input. `node page_without_browser.mjs FOLDER URL '[[HASH, STRING...]...]'` opens pages of
-// the cluster at URL one after the other, each until all its strings are on it, and prints their texts.
+// the cluster at URL one after the other, each until all its strings are on it, and prints what they show.
 
 import { pathToFileURL } from "node:url";
 import { readFileSync } from "node:fs";

@@ -244,7 +244,7 @@ def test_pages_are_reached_by_keys_and_fit_a_narrow_screen(
     assert page.evaluate("document.activeElement.textContent") == "Skip to content"
     page.keyboard.press("/")
     page.keyboard.type("clicks")
-    assert page.get_by_text("no running job matches").is_visible()
+    page.get_by_text("no running job matches").wait_for()
     page.locator("#find").fill("click")
     page.get_by_role("row", name="click scores RUNNING").wait_for()
     page.locator("#find").blur()

@@ -96,6 +96,12 @@ def test_failures_of_one_kind_are_shown_once_with_the_users_line() -> None:
     assert findings(job, {}, NOW_MS)[0].detail == "count, job.py:7 in parse: ValueError: <no>"
 
 
+def test_a_job_that_is_created_anew_by_a_rescaling_began_when_it_began_first() -> None:
+    job = status(timestamps={"INITIALIZING": NOW_MS - 90_000, "CREATED": NOW_MS - 5, "RUNNING": NOW_MS - 3})
+    row = job_row(job, NOW_MS)
+    assert (row["begin_ms"], row["duration_ms"]) == (NOW_MS - 90_000, 90_000)
+
+
 def test_operators_have_metrics_over_subtasks_and_their_splits() -> None:
     split = {"split.a.b.watermark.currentWatermark": 5, "split.a.b.watermark.isIdle": False}
     reports = [operator("in", 5, hits=hits, ratio=float("nan"), **split) for hits in (1, 2)]

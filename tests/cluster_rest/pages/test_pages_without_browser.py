@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).with_name("page_without_browser.mjs")
 
 
 def read_pages(cluster: ClusterServer, *pages: tuple[str, ...]) -> str:
-    """Open pages, each until all strings that follow its address are on it, and return their texts."""
+    """Open pages, each until all strings that follow its address are on it, and return what they show."""
     command = [NODE, SCRIPT, FILES, cluster.url, json.dumps(pages)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rayflink.cluster.cluster_server import ClusterServer, local_cluster
+from rayflink.cluster.cluster_server import ClusterServer
 from rayflink.cluster.dispatcher.restarted_submission import RestartChanges
-from rayflink.common.configuration import Configuration
 from rayflink.common.errors import JobExecutionError, PlanError
-from rayflink.common.options import registry as options
 from rayflink.connectors.collected import DrawnSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.remote_submission import RemoteSubmission
@@ -22,14 +19,6 @@ from tests.cluster_rest.restarts.lines_jobs import LinesJob
 pytestmark = pytest.mark.slow
 NEW, OTHER = "1" * 32, "2" * 32
 UNCHANGED = RestartChanges()
-
-
-@pytest.fixture
-def cluster() -> Iterator[ClusterServer]:
-    running = local_cluster(Configuration().set(options.REST_PORT, 0))
-    running.start()
-    yield running
-    running.stop()
 
 
 def state(cluster: ClusterServer, job_id: str) -> str:
