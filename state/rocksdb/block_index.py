@@ -19,6 +19,8 @@ _FORMAT = 5
 """The format of files that `RocksDBStore.settings` asks for."""
 _CODECS = {4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
 _NONE, _SNAPPY = 0, 1
+_MOST_BYTES = 64 << 20
+"""The size of an index at most, that of a file of many gigabytes; a larger one is damaged."""
 
 
 def bytes_by_group(file: Path) -> dict[int, int] | None:
@@ -28,7 +30,7 @@ def bytes_by_group(file: Path) -> dict[int, int] | None:
         file: whose rows begin with their key group, in two bytes.
 
     Raises:
-        OSError: it cannot be read.
+        OSError, ValueError, MalformedBytesError: it cannot be read, or is damaged.
     """
     with file.open("rb") as opened:
         size = opened.seek(0, 2)
@@ -53,13 +55,14 @@ def _uncompressed(block: bytes, codec: int) -> bytes | None:
 
     if codec == _NONE:
         return block
-    if codec == _SNAPPY:
-        length, _ = read_varint(block, 0)
-        return pa.Codec("snappy").decompress(block, length, asbytes=True)  # type: ignore[no-any-return]
-    if codec not in _CODECS or not pa.Codec.is_available(_CODECS[codec]):
+    name = "snappy" if codec == _SNAPPY else _CODECS.get(codec, "")
+    if not name or not pa.Codec.is_available(name):
         return None
     length, start = read_varint(block, 0)
-    return pa.Codec(_CODECS[codec]).decompress(block[start:], length, asbytes=True)  # type: ignore[no-any-return]
+    if length > _MOST_BYTES:
+        return None
+    content = block if codec == _SNAPPY else block[start:]  # snappy itself begins with the length
+    return pa.Codec(name).decompress(content, length, asbytes=True)  # type: ignore[no-any-return]
 
 
 def _shares(index: bytes) -> dict[int, int]:

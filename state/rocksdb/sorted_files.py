@@ -124,7 +124,7 @@ def _shares(path: Path, file: SortedFile) -> Mapping[int, int]:
     """Return the bytes of rows by key group; where the file's index cannot be read, the same for all of them."""
     try:
         shares = bytes_by_group(path)
-    except (OSError, RayflinkError):  # a checkpoint does not fail for its figures
+    except (OSError, ValueError, RayflinkError):  # a checkpoint does not fail for its figures
         shares = None
     inside = {group: size for group, size in (shares or {}).items() if group in file.groups}
     return inside if sum(inside.values()) else dict.fromkeys(file.groups, 1)

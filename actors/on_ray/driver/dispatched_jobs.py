@@ -65,6 +65,7 @@ class DispatchedJob(JobHandle):
 
     _board: StatusBoard | None = None
     _description: Document | None = None
+
     def published_on(self, board: StatusBoard) -> DispatchedJob:
         """Take the status of the job from a board from now on, and return the job."""
         self._board = board

@@ -23,7 +23,7 @@ class ListedJob:
         job_id: 32 hex digits.
         state: in which it ended.
         ended_ms: when, epoch milliseconds.
-        head: its status without subtasks and exceptions.
+        head: its status without subtasks, with its newest exception.
     """
 
     job_id: str

@@ -76,7 +76,7 @@ def job_figures(status: Document, description: Document, now_ms: int) -> Figures
 def _head(status: Document, report: Document, now_ms: int) -> Figures:
     moments, metrics = status["timestamps"], status.get("metrics", {})
     ended = _is_terminal(status["state"])
-    begin_ms = moments.get("CREATED") or min(moments.values(), default=now_ms)
+    begin_ms = min(moments.values(), default=now_ms)  # a job that is rescaled or recovered is created again
     end_ms = moments.get(status["state"], now_ms) if ended else None
     vertices = report["vertices"]
     lags = [vertex["watermark_lag_ms"] for vertex in vertices if vertex["watermark_lag_ms"] is not None]
