@@ -104,7 +104,7 @@ def open_page(browser: Browser, directory: str) -> Iterator[Callable[..., Page]]
         if WRITES_PICTURES:
             context.route(ANSWERS, answer_without_paths)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)
 
         def note(message: Any) -> None:
             is_expected = any(f"status of {status} " in message.text for status in expected)
