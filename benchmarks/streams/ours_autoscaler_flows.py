@@ -31,6 +31,7 @@ class Flow:
 
     Args:
         noise: standard deviation of the load, as a share of it, by steps of a minute.
+        reports_lag: the source says how many records wait.
     """
 
     load: Load
@@ -40,6 +41,7 @@ class Flow:
     limit: float = math.inf
     pause_s: int = 5
     map_speed: float = 500.0
+    reports_lag: bool = True
 
     def noisy(self, seed: int) -> Load:
         """Return the load of a seed."""
@@ -51,7 +53,9 @@ class Flow:
         """Return the job of a seed."""
         speeds = {SOURCE: 2_000.0, MAP: self.map_speed, KEYED: 50.0}
         graph = three_steps(parallelism, **options)
-        return FluidJob(graph, self.noisy(seed), speeds, self.hot, self.limit, self.pause_s)
+        job = FluidJob(graph, self.noisy(seed), speeds, self.hot, self.limit, self.pause_s)
+        job.reports_lag = self.reports_lag
+        return job
 
 
 def _sine(period_s: int) -> Load:
@@ -79,6 +83,7 @@ FLOWS = {
     "two_bottlenecks": Flow(_step, map_speed=60.0),
     "moving_skew": Flow(lambda second: 150, hot=lambda second: 0.2 if 2_400 <= second < 4_800 else 0.0),
     "slow_start": Flow(_step, pause_s=60),
+    "unknown_lag": Flow(_step, reports_lag=False),
     "hot_key": Flow(lambda second: 200, hot=0.6),
     "slow_sink": Flow(lambda second: 200, limit=120.0),
 }

@@ -103,16 +103,16 @@ class CurvePartition:
 class LoadCurveSource(Source[int]):
     """Emits the numbers 0, 1, ... as they arrive by a curve, from partitions as a message log has them.
 
-    Its readers report what waits in their partitions as `pendingRecords`.
-
     Args:
         curve: when records arrive.
         start_ms: the moment at which the curve begins, in epoch milliseconds.
         partitions: the number of partitions, which the readers share.
+        reports_pending: readers report what waits in their partitions as `pendingRecords`.
     """
 
-    def __init__(self, curve: LoadCurve, start_ms: int, partitions: int = 16) -> None:
+    def __init__(self, curve: LoadCurve, start_ms: int, partitions: int = 16, reports_pending: bool = True) -> None:
         self.curve, self.start_ms, self.partitions = curve, start_ms, partitions
+        self.reports_pending = reports_pending
 
     @property
     def boundedness(self) -> Boundedness:
@@ -153,7 +153,7 @@ class _CurveReader(SourceReader):
     def __init__(self, source: LoadCurveSource, ctx: ReaderContext) -> None:
         self._source, self._ctx, self._no_more, self._asks = source, ctx, False, True
         self._splits: list[CurvePartition] = []
-        if ctx.metrics is not None:
+        if ctx.metrics is not None and source.reports_pending:
             ctx.metrics.gauge(PENDING_RECORDS, lambda: sum(map(self._waiting, self._splits)))
 
     def _waiting(self, split: CurvePartition) -> int:

@@ -35,12 +35,12 @@ OPTIONS = {
 }
 
 
-def keyed_counts(curve: LoadCurve, keys: int, parallelism: int, **options: str) -> JobGraph:
+def keyed_counts(source: LoadCurveSource, keys: int, parallelism: int, **options: str) -> JobGraph:
     """Return a job of keyed counts; in the names of options `__` stands for a dot, and `_` for a hyphen."""
     changed = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
     env = StreamExecutionEnvironment({**OPTIONS, **changed})
     env.set_parallelism(parallelism)
-    numbers = env.from_source(LoadCurveSource(curve, START_MS), source_name="in")
+    numbers = env.from_source(source, source_name="in")
     counts = numbers.map(lambda number: (number % keys, 1)).key_by(lambda pair: pair[0]).sum(1).name("Count")
     counts.sink_to(CollectSink())
     return env.get_job_graph("scaled")
@@ -95,7 +95,7 @@ class ScaledRun:
 
 
 def run_scaled(
-    curve: LoadCurve,
+    curve: LoadCurve | LoadCurveSource,
     cost: RecordCost,
     seed: int = 1,
     keys: int = 64,
@@ -106,6 +106,7 @@ def run_scaled(
     """Run a job under a curve to its end.
 
     Args:
+        curve: of a source that reports what waits; or another source, which begins at `START_MS`.
         cost: of each record, in the counts.
         keys: the number of different ones.
         parallelism: at the start.
@@ -114,14 +115,16 @@ def run_scaled(
     Raises:
         AssertionError: a record is lost, or was counted twice; or the job did not finish.
     """
-    cluster = SimulatedCluster(keyed_counts(curve, keys, parallelism, **options), seed, [cost, *faults])
+    source = curve if isinstance(curve, LoadCurveSource) else LoadCurveSource(curve, START_MS)
+    total = source.curve.total
+    cluster = SimulatedCluster(keyed_counts(source, keys, parallelism, **options), seed, [cost, *faults])
     run = ScaledRun(cluster)
     result = cluster.run(run.look)
     assert result.status is JobStatus.FINISHED, cluster.story.describe(cluster.story.failure)
     last: Counter[int] = Counter()
     collected = cluster.story.collected()
-    assert len(collected) == curve.total
+    assert len(collected) == total
     for key, count in collected:
         last[key] = max(last[key], count)
-    assert last == Counter(number % keys for number in range(curve.total))
+    assert last == Counter(number % keys for number in range(total))
     return run

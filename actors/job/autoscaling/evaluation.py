@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 from rayflink.common.options.autoscaler_options import BusyTimeAggregator
 
 from .figures import VertexFacts
-from .metric_window import MetricWindow, SubtaskRates, pending_of
+from .metric_window import ALWAYS, MetricWindow, SubtaskRates, pending_of
 from .settings import RateSettings
+
+MOST_UNKNOWN = 2.0
+"""How many times more may come in than a source reads, where it does not say what waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class VertexEvaluation:
             rises has got to.
         partitions: those that its source reads; 0 where it names none.
         scale_up_below, scale_down_above: true rates beyond which it is rescaled.
+        has_more: a source of it has always more to read than it reads, and does not say how much; the target rate is
+            an estimate then.
     """
 
     facts: VertexFacts
@@ -49,6 +54,7 @@ class VertexEvaluation:
     partitions: int = 0
     scale_up_below: float = 0.0
     scale_down_above: float = math.inf
+    has_more: bool = False
 
     @property
     def is_outside(self) -> bool:
@@ -112,7 +118,8 @@ def evaluate(
         vertex = facts[vertex_id]
         if vertex.is_source:
             growth, lag = window.lag_growth(vertex_id), pending_of(window.newest, vertex_id)
-            target = max(0.0, inputs[vertex_id] + growth)
+            has_more = not window.knows_lag(vertex_id) and any(rate.never_waits for rate in mine)
+            target = _readable(mine) if has_more else max(0.0, inputs[vertex_id] + growth)
             newest = window.newest_arrival_rate(vertex_id)
             catch_up = lag / settings.catch_up_s if settings.catch_up_s else 0.0
             observed = _observed_rate(window, vertex_id, inputs[vertex_id], settings)
@@ -123,13 +130,14 @@ def evaluate(
             newest = sum(source.newest_rate * ratio for source, ratio in ratios)
             catch_up = sum(source.catch_up_rate * ratio for source, ratio in ratios)
             target = target if known else inputs[vertex_id]
+            has_more = any(source.has_more and ratio > 0 for source, ratio in ratios)
             lag, observed = 0.0, None
         load = _load(mine, settings.aggregator)
         true_rate = _true_rate(inputs[vertex_id], load, observed, settings)
         partitions = frozenset(name for each in window.newest[vertex_id].values() for name in each.partitions)
         evaluated[vertex_id] = VertexEvaluation(
             vertex, inputs[vertex_id], outputs[vertex_id], min(1.0, load), true_rate, observed, target, catch_up, lag,
-            max(newest, target), len(partitions),
+            max(newest, target), len(partitions), has_more=has_more,
         )  # fmt: skip
     backlog = any(
         each.lag > settings.backlog_lag_s * each.input_rate and each.lag > 0 and each.input_rate > 0
@@ -143,6 +151,8 @@ def _with_bounds(
     vertex: VertexEvaluation, settings: RateSettings, restart_s: float, backlog: bool
 ) -> VertexEvaluation:
     highest, lowest = (1.0, 0.0) if backlog else (settings.highest, settings.lowest)
+    if vertex.has_more:  # no lag shows that a vertex which is always busy is too slow
+        highest, lowest = min(highest, ALWAYS), min(lowest, ALWAYS)
     return replace(
         vertex,
         scale_up_below=vertex.capacity(highest, 0.0, settings.catch_up_s),
@@ -167,6 +177,18 @@ def _true_rate(input_rate: float, load: float, observed: float | None, settings:
     if observed is not None and by_busy_time > observed * (1 + settings.observed_switch):
         return observed
     return by_busy_time
+
+
+def _readable(rates: list[SubtaskRates]) -> float:
+    """Return the records a second that a source is taken to have, which never waits for any and says no more.
+
+    That is what it could read if nothing held it up. How long it could go on like that is not known, so it counts at
+    most `MOST_UNKNOWN` times what it reads: what is missing after that shows when the job has grown.
+    """
+    return sum(
+        rate.records_in / (min(1.0, max(rate.busy, 1 / MOST_UNKNOWN)) if rate.never_waits else 1.0)
+        for rate in rates
+    )
 
 
 def _observed_rate(

@@ -10,6 +10,8 @@ from .figures import Sample, SubtaskFigures
 
 NEWEST_PART = 0.25
 """The part of a window that shows where a load that rises has got to."""
+ALWAYS = 0.95
+"""Share of its time from which a task counts as doing something always: between two reports it rests for a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class SubtaskRates:
     records_out: float
     busy: float
     back_pressured: float
+
+    @property
+    def never_waits(self) -> bool:
+        """Return whether it always had something to take: it was busy, or waited only for room."""
+        return self.busy + self.back_pressured >= ALWAYS
 
 
 class MetricWindow:
@@ -102,6 +109,10 @@ class MetricWindow:
             for earlier, later in zip(samples, samples[1:], strict=False)
         ]
 
+    def knows_lag(self, vertex_id: str) -> bool:
+        """Return whether a source reports how many records are pending."""
+        return any(each.pending is not None for each in self.newest.get(vertex_id, {}).values())
+
     def lag_growth(self, vertex_id: str) -> float:
         """Return the records a second by which those pending at a source grew over the window."""
         (begun_ms, first), (ended_ms, last) = self._samples[0], self._samples[-1]
@@ -159,4 +170,4 @@ def _seconds(ms: int) -> str:
     return f"{ms / 1000:.0f} s"
 
 
-__all__ = ["MetricWindow", "SubtaskRates", "pending_of"]
+__all__ = ["ALWAYS", "MetricWindow", "SubtaskRates", "pending_of"]

@@ -82,6 +82,8 @@ def plan_vertex(
     expected = vertex.true_rate * factor if math.isfinite(vertex.true_rate) else capacity
     wanted, limit, reach = _parallelism(vertex, factor, settings)
     why = f"needs {capacity:,.0f} records/s and can do {_rate(vertex.true_rate)} with {current}{limit}"
+    if vertex.has_more:
+        why += "; its source always has more, and does not say how much"
     if wanted == current and reach >= 1.0:
         return VertexPlan(current, why)
     if wanted >= current:
@@ -158,10 +160,12 @@ def _taken_back(
     """Return the plan that takes back a scale-up in vain, or waits for that; `plan` where it brought a little.
 
     A vertex that works off a backlog must not get much slower, so what is taken back must have brought next to nothing;
-    and one that takes all that comes in must go on to do so.
+    and one that takes all that comes in must go on to do so. Where its source does not say what waits, and always has
+    more, it does not take all.
     """
     slower = vertex.true_rate > scale_up.true_rate * (1 + settings.effectiveness)
-    if not settings.reverts_ineffective or slower or vertex.true_rate >= vertex.target_rate > scale_up.true_rate:
+    takes_all = not vertex.has_more and vertex.true_rate >= vertex.target_rate > scale_up.true_rate
+    if not settings.reverts_ineffective or slower or takes_all:
         return plan
     need = Need(moment.now_ms, scale_up.before, True)
     wish = (wish or ScaleDownWish(moment.now_ms)).with_need(need, settings.scale_down_interval_ms)

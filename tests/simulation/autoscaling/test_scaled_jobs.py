@@ -9,8 +9,8 @@ import pytest
 
 from rayflink.testing import KillCoordinator, KillTask
 from rayflink.testing.faults import ClusterFault
-from rayflink.testing.load_curves import LoadCurve, RecordCost
-from rayflink.testing.scaled_jobs import run_scaled
+from rayflink.testing.load_curves import LoadCurve, LoadCurveSource, RecordCost
+from rayflink.testing.scaled_jobs import START_MS, run_scaled
 
 pytestmark = pytest.mark.slow
 COST = RecordCost("Count", 20)
@@ -54,6 +54,14 @@ def test_a_hot_key_lets_the_job_grow_once_and_go_back() -> None:
 def test_a_slow_sink_lets_the_job_grow_once_and_go_back(start: int) -> None:
     run = run_scaled(LoadCurve.steps((150, 50)), RecordCost("Count", 25, is_shared=True), parallelism=start)
     assert [width for _, width in run.widths][::2] == [start, start] and len(run.widths) == 3
+
+
+def test_a_source_that_does_not_say_what_waits_lets_the_job_grow_and_shrink() -> None:
+    curve = LoadCurve.steps((30, 20), (110, 100), (100, 20))
+    run = run_scaled(LoadCurveSource(curve, START_MS, reports_pending=False), COST)
+    assert run.width_at(138) * 50 >= 100 and run.width_at(235) <= 2
+    assert len(run.widths) <= 7 and run.turns == 1
+    assert any("its source always has more, and does not say how much" in reason for reason in run.reasons)
 
 
 def test_subtasks_in_vain_stay_where_the_option_says_so() -> None:

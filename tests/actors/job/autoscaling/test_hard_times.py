@@ -49,10 +49,38 @@ def test_a_vertex_without_metrics_keeps_the_job_as_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_without_the_lag_of_its_source_a_job_grows_by_how_busy_it_is() -> None:
-    job = FluidJob(three_steps(1, utilization__max="0.9"), lambda second: 200, SPEEDS, reports_lag=False).run(1_800)
-    assert job.capacity >= 200 and len(job.rescales) <= 12
-    assert job.turns <= 1
+@pytest.mark.parametrize("reads", [1_000.0, 300.0, 60.0])
+def test_a_source_that_always_has_more_and_says_no_more_lets_a_job_grow(reads: float) -> None:
+    speeds = {**SPEEDS, SOURCE: reads}
+    job = FluidJob(three_steps(1), lambda second: 200 if second < 3_600 else 20, speeds, reports_lag=False).run(1_200)
+    assert job.capacity >= 200 and job.lag == 0 and len(job.rescales) <= 7
+    before = len(job.rescales)
+    job.run(2_400)
+    assert len(job.rescales) <= before + 1 and job.capacity >= 200 and job.turns <= 1
+    job.run(1_800)
+    assert job.parallelism[KEYED] <= 2 and job.turns <= 1
+
+
+def test_what_a_source_may_have_more_counts_as_much_as_it_reads_at_most() -> None:
+    job = FluidJob(three_steps(1), lambda second: 200, SPEEDS, reports_lag=False).run(75)
+    (first,) = job.autoscaler.history.decisions
+    assert "needs 86 records/s and can do 30 with 1; its source always has more" in next(
+        change for name, change in first.changes.items() if name.startswith(KEYED)
+    )  # twice the 30 that it reads, at a utilization of 0.7
+    assert job.parallelism == {SOURCE: 1, MAP: 2, KEYED: 3}
+
+
+@pytest.mark.parametrize("load", [25, 29])
+def test_a_source_that_waits_now_and_then_has_no_more_and_the_job_stays(load: int) -> None:
+    job = FluidJob(three_steps(1), lambda second: load, {SOURCE: 45.0, KEYED: 30.0}, reports_lag=False).run(600)
+    assert not job.rescales and job.lag == 0
+
+
+@pytest.mark.slow
+def test_a_slow_system_behind_a_source_that_says_nothing_lets_the_job_go_back() -> None:
+    job = FluidJob(three_steps(1), lambda second: 200, SPEEDS, limit=60, reports_lag=False).run(1_200)
+    assert job.parallelism[KEYED] == 3 and len(job.rescales) == 3 and job.turns == 1
+    assert len(job.run(2_400).rescales) == 3
 
 
 def test_the_rest_of_a_job_whose_source_has_ended_is_rescaled_by_what_it_does() -> None:

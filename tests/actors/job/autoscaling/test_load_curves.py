@@ -44,6 +44,15 @@ def test_after_each_step_of_the_load_the_backlog_goes_and_rescalings_are_few(loa
         job.run(5)
 
 
+def test_a_step_of_the_load_within_the_window_is_answered_by_the_rate_after_it() -> None:
+    """The mean over the window is 180 records/s, which 6 subtasks would take; the last 15 s show 500."""
+    speeds = {SOURCE: 1_000.0, MAP: 500.0, KEYED: 50.0}
+    job = FluidJob(three_steps(3), lambda second: 100 if second < 600 else 500, speeds).run(690)
+    first, *_ = job.rescales
+    assert first[0] <= 620 and first[1][KEYED] == 7
+    assert max(job.lags) < 20_000  # 29,256 by the mean
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("period_s", [600, 3_600])
 def test_a_sine_is_followed_without_flapping(period_s: int) -> None:

@@ -30,11 +30,13 @@ MODES = [EVENLY, MOST, BALANCED, SPREAD, OFF]
 AT_ONCE = VertexSettings(scale_down_interval_ms=0)
 
 
-def vertex(parallelism: int, true: float, target: float, keyed: bool = False, most: int = 128) -> VertexEvaluation:
+def vertex(
+    parallelism: int, true: float, target: float, keyed: bool = False, most: int = 128, has_more: bool = False
+) -> VertexEvaluation:
     facts = VertexFacts("v", "Map", parallelism, 128, ("in",), 0, False, keyed, most, frozenset({"v"}))
     load = 0.0 if math.isinf(true) else min(1.0, target / true)
     bounds = target / 1.0, target / 0.4
-    return VertexEvaluation(facts, target, 0.0, load, true, None, target, 0.0, 0.0, target, 0, *bounds)
+    return VertexEvaluation(facts, target, 0.0, load, true, None, target, 0.0, 0.0, target, 0, *bounds, has_more)
 
 
 def plan(
@@ -158,6 +160,13 @@ def test_subtasks_that_brought_nothing_are_taken_back_after_the_interval() -> No
 def test_subtasks_that_just_let_a_vertex_keep_up_stay() -> None:
     past = (VertexDecision(0, 2, 4, 100, 300),)
     assert [plan(vertex(4, 108, load), AT_ONCE, past).wanted for load in (99, 104, 120)] == [2, 4, 2]
+
+
+def test_a_source_that_does_not_say_what_waits_gives_back_what_was_in_vain() -> None:
+    """It reads all that it reads: that shows nothing about what there is."""
+    past = (VertexDecision(0, 2, 4, 100, 143),)
+    assert plan(vertex(4, 100.5, 100.5, has_more=True), AT_ONCE, past).wanted == 2
+    assert plan(vertex(4, 100.5, 100.5), AT_ONCE, past).wanted == 4
 
 
 def test_at_its_limit_a_vertex_gives_back_what_was_in_vain() -> None:
