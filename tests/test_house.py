@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import os
+import re
 
 import pytest
 
@@ -28,6 +29,14 @@ def test_no_figure_rises():
 def test_no_former_name_comes_back():
     found = [f"{file.name}:{name}" for file in source_files(PRODUCT) for name in house.old_names(file)]
     assert not found, "names that were replaced:\n" + "\n".join(found)
+
+
+@pytest.mark.slow  # reads the whole tree
+def test_no_test_changes_the_time_of_all_threads():
+    """A test that patches `time.sleep` itself turns each thread that waits in a loop into one that spins."""
+    changed = re.compile(r"setattr\((\w+\.)?time, ")
+    found = [file.name for file in source_files(("tests",)) if changed.search(file.path.read_text(encoding="utf-8"))]
+    assert not found, f"patch the name `time` of the module under test instead: {found}"
 
 
 @pytest.mark.parametrize(

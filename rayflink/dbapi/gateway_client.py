@@ -6,12 +6,14 @@ Source: Flink's documentation, "REST Endpoint" of the SQL gateway (version 2 of 
 from __future__ import annotations
 
 import json
+import queue
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rayflink.common.types import RowKind
@@ -93,9 +95,9 @@ class GatewayClient:
             raise self._no_gateway(f"opened no session: {str(opened):.80}")
         self._session = f"/sessions/{opened['sessionHandle']}"
         self._is_closed = threading.Event()
-        weakref.finalize(self, self._is_closed.set)  # a dropped client does not keep its session alive
-        arguments = weakref.ref(self), self._is_closed
-        threading.Thread(target=_beat, args=arguments, name=HEARTBEAT, daemon=True).start()
+        self._later: _Later = queue.SimpleQueue()
+        weakref.finalize(self, self._later.put, None)  # a dropped client does not keep its session alive
+        threading.Thread(target=_beat, args=(weakref.ref(self), self._later), name=HEARTBEAT, daemon=True).start()
 
     def run(self, statement: str, follow: Follow | None = None) -> GatewayStatement:
         """Begin a statement, and wait until it has rows or has ended."""
@@ -111,6 +113,7 @@ class GatewayClient:
         """Close the session; the gateway ends its queries."""
         if self._session:
             self._is_closed.set()
+            self._later.put(None)
             session, self._session = self._session, ""
             try:
                 self.request("DELETE", session)
@@ -160,20 +163,39 @@ class GatewayClient:
         """Wait, or until the session is closed."""
         self._is_closed.wait(seconds)
 
+    def call_later(self, call: Callable[[], None]) -> None:
+        """Let the thread of the heartbeats make a call: the garbage collector asks, which must not wait for anything.
+
+        It may run in any thread, such as one that serves the gateway.
+        """
+        self._later.put(call)
+
     def send_heartbeat(self) -> None:
         """Tell the gateway that the session is still wanted."""
         with suppress(DatabaseError):  # the next statement will say so
             self.request("POST", f"{self._session}/heartbeat")
 
 
-def _beat(client: weakref.ref[GatewayClient], is_closed: threading.Event) -> None:
-    """Send heartbeats until a session is closed, or its client is gone."""
-    while not is_closed.wait(_HEARTBEAT_S):
-        session = client()
-        if session is None:
+_Later = queue.SimpleQueue[Callable[[], None] | None]
+"""Calls that wait for the thread of the heartbeats; None: it ends. Its `put` is safe in a finalizer, unlike a lock."""
+
+
+def _beat(client: weakref.ref[GatewayClient], later: _Later) -> None:
+    """Send heartbeats, and make the calls that wait, until a session is closed or its client is gone."""
+    while True:
+        try:
+            call = later.get(timeout=_HEARTBEAT_S)
+        except queue.Empty:
+            session = client()
+            if session is None:
+                return
+            session.send_heartbeat()
+            del session
+            continue
+        if call is None:
             return
-        session.send_heartbeat()
-        del session
+        call()
+        del call
 
 
 class GatewayStatement:
@@ -223,6 +245,7 @@ class GatewayStatement:
     def rows(self) -> Iterator[tuple[RowKind, tuple[object, ...]]]:
         readers = [reader_of(column.type) for column in self.columns]
         results = self._first
+        end: Callable[[], None] = self._end
         try:
             while True:
                 if self.columns:
@@ -231,11 +254,14 @@ class GatewayStatement:
                     break
                 answer, self._next = self._ready(self._next)
                 results = cast("Json", answer.get("results", {}))
+        except GeneratorExit:  # the rows are wanted no more, often as the garbage collector says
+            end = partial(self._client.call_later, self._end)
+            raise
         except DatabaseError:
             if not self._is_cancelled.is_set():
                 raise
         finally:
-            self._end()
+            end()
 
     def cancel(self) -> None:
         if not self._is_cancelled.is_set():

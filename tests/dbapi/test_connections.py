@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from rayflink import dbapi
-from rayflink.dbapi.gateway_client import HEARTBEAT
+from rayflink.dbapi.gateway_client import HEARTBEAT, GatewayClient
 
 VALUES = [
     1, True, 1 << 63, 1.5, Decimal("1.50"),
@@ -94,6 +94,28 @@ def test_a_query_without_end_is_read_as_it_comes_until_it_is_cancelled(connect):
         reader.join(30)
         assert not reader.is_alive()
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_rows_that_are_dropped_end_their_query_in_another_thread(gateway_url, monkeypatch):
+    """The garbage collector drops them in any thread: one that serves the gateway would wait for its own answer."""
+    requests, is_closed, request = [], threading.Event(), GatewayClient.request
+
+    def recorded(client, method, path, body=None):
+        answer = request(client, method, path, body)
+        requests.append((method, path.rpartition("/")[2], threading.current_thread().name))
+        if path.endswith("/close"):
+            is_closed.set()
+        return answer
+
+    with dbapi.connect(gateway_url, mode="streaming", options={"execution.target": "local"}) as connection:
+        connection.execute(ENDLESS)
+        cursor = connection.execute("SELECT n FROM endless")
+        assert len(cursor.fetchmany(5)) == 5
+        monkeypatch.setattr(GatewayClient, "request", recorded)
+        del cursor
+        gc.collect()
+        assert is_closed.wait(30)
+    assert ("DELETE", "close", HEARTBEAT) in requests
 
 
 def test_an_insert_that_is_waited_for_is_cancelled_from_another_thread(connect):

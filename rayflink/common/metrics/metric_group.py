@@ -153,9 +153,13 @@ class MetricGroup:
         value._logical = ()
         return value
 
-    def counter(self, name: str) -> Counter:
-        """Register a counter."""
-        return self._register(name, Counter())
+    def counter(self, name: str, counter: Counter | None = None) -> Counter:
+        """Register a counter.
+
+        Args:
+            counter: one that exists already; None: a new one.
+        """
+        return self._register(name, counter or Counter())
 
     def gauge(self, name: str, obj: Callable[[], Any]) -> None:
         """Register a function that gives the value."""

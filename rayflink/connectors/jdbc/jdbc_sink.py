@@ -102,14 +102,14 @@ class _StatementWriter(SinkWriter):
     def __init__(
         self, ctx: WriterContext, dsn: str, sql: str, names: tuple[str, ...], execution: JdbcExecutionOptions
     ) -> None:
-        self._ctx, self._session, self._names = ctx, Session(dsn), names
+        metrics = ctx.metrics or MetricGroup()
+        self._ctx, self._session, self._names = ctx, Session(dsn, metrics.counter("numReconnects")), names
         self._statement, self._most_rows = statement_of(sql)[0].encode(), execution.get_batch_size()
         self._interval_ms = execution.get_batch_interval_ms()
         self._pauses_s = tuple(min(0.1 * 4**number, 2.0) for number in range(execution.get_max_retries()))
         self._held: list[tuple[UserValue, ...]] = []
         self._due_ms: int | None = None
-        metrics = ctx.metrics or MetricGroup()
-        self._session.reconnects, self._sent = metrics.counter("numReconnects"), metrics.counter("numRecordsSend")
+        self._sent = metrics.counter("numRecordsSend")
 
     def write(self, batch: Batch) -> None:
         for record in rows_of(batch):

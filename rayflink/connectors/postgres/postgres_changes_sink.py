@@ -10,7 +10,7 @@ import numpy as np
 
 from rayflink.common.connector_base.sink import Committer, Sink, SinkWriter, UnwritableRecord, WriterContext
 from rayflink.common.errors import shorten
-from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_group import Counter, MetricGroup
 from rayflink.common.records.batches import ArrowBatch, Batch
 from rayflink.common.records.row_kinds import kinds_of, without_kinds
 from rayflink.common.types import Row, RowKind
@@ -79,33 +79,24 @@ class PostgresChangesSink(Sink[Row]):
         parts_of(table)
         self._dsn, self._table, self._columns, self._keys = dsn, table, dict(columns), tuple(keys)
         self._flushing, self._exactly_once = flushing or Flushing(), exactly_once
-        self._held: Session | None = None
+        self._reconnects = Counter()
 
     @property
     def shows_with_checkpoints(self) -> bool:
         return self._exactly_once
 
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_held": None}
-
     def __repr__(self) -> str:
         return f"PostgresChangesSink({place_of(self._dsn)}, table={self._table!r})"
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
-        session = self._session()
-        session.reconnects = (ctx.metrics or MetricGroup()).counter("numReconnects")
+        session = Session(self._dsn, (ctx.metrics or MetricGroup()).counter("numReconnects", self._reconnects))
         rows = session.run(self._rows)
         if self._exactly_once:
             return ColumnStager(ctx, session, rows)
         return ColumnWriter(ctx, session, rows, self._flushing)
 
     def create_committer(self) -> Committer | None:
-        return Mover(self._session()) if self._exactly_once else None
-
-    def _session(self) -> Session:
-        if self._held is None:
-            self._held = Session(self._dsn)
-        return self._held
+        return Mover(Session(self._dsn, self._reconnects)) if self._exactly_once else None
 
     def _rows(self, cursor: psycopg.Cursor[tuple[object, ...]]) -> ColumnRows:
         names = list(self._columns)

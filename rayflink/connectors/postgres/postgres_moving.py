@@ -29,7 +29,11 @@ _AT_ONCE = (0.0,)
 
 
 class Mover(Committer):
-    """Moves chunks to the target."""
+    """Moves chunks to the target.
+
+    Args:
+        session: its own, for it commits in a thread of its own while the writer goes on.
+    """
 
     most_at_once = 1
     in_background = True

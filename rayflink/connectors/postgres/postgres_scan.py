@@ -363,8 +363,7 @@ class ScanTables(Tables[ScannedTable]):
     """
 
     def __init__(self, settings: ScanSettings, metrics: MetricGroup) -> None:
-        self._session = Session(settings.reading_dsn)
-        self._session.reconnects = metrics.counter("numReconnects")
+        self._session = Session(settings.reading_dsn, metrics.counter("numReconnects"))
         self._lost = metrics.counter("numSnapshotsLost")
         self._gone: set[str] = set()
         self._running: psycopg.Connection[tuple[object, ...]] | None = None

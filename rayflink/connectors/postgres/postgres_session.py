@@ -98,14 +98,14 @@ class Session:
 
     Args:
         dsn: connection string.
+        reconnects: counts how often a lost connection had to be opened again; several sessions may share it.
     """
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, reconnects: Counter | None = None) -> None:
         self._dsn = dsn
         self._connection: psycopg.Connection[Any] | None = None
         self._was_connected = False
-        self.reconnects = Counter()
-        """Number of times that a lost connection had to be opened again."""
+        self._reconnects = reconnects or Counter()
 
     def run(self, work: Callable[[psycopg.Cursor[Any]], T], pauses_s: tuple[float, ...] = PAUSES_S) -> T:
         """Do `work` in one transaction, and anew where the connection is lost or the transaction has to be repeated.
@@ -148,7 +148,7 @@ class Session:
         if self._connection is None:
             self._connection = open_connection(self._dsn)
             if self._was_connected:
-                self.reconnects.inc()
+                self._reconnects.inc()
             self._was_connected = True
         return self._connection
 

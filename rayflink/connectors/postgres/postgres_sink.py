@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.connector_base.sink import Committer, SinkWriter, TwoPhaseCommittingSink, WriterContext
-from rayflink.common.metrics.metric_group import MetricGroup
+from rayflink.common.metrics.metric_group import Counter, MetricGroup
 
 from .postgres_moving import Mover
 from .postgres_session import PostgresError, Session, place_of
@@ -62,7 +62,7 @@ class PostgresSink(TwoPhaseCommittingSink):
         self._dsn, self._table, self._values = dsn, table, values
         self._columns, self._keys = None if columns is None else tuple(columns), tuple(keys)
         self._exactly_once, self._schema = exactly_once, ""
-        self._held: Session | None = None
+        self._reconnects = Counter()
 
     def with_staging_schema(self, staging_schema: str) -> PostgresSink:
         """Let rows wait for their checkpoint in this schema, not in that of the table.
@@ -78,27 +78,17 @@ class PostgresSink(TwoPhaseCommittingSink):
     def shows_with_checkpoints(self) -> bool:
         return self._exactly_once
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_held": None}
-
     def __repr__(self) -> str:
         return f"PostgresSink({place_of(self._dsn)}, table={self._table!r})"
 
     def create_writer(self, ctx: WriterContext) -> SinkWriter:
-        session = self._session()
-        session.reconnects = (ctx.metrics or MetricGroup()).counter("numReconnects")
+        session = Session(self._dsn, (ctx.metrics or MetricGroup()).counter("numReconnects", self._reconnects))
         tables = session.run(self._tables)
         rows = Rows(tables, self._values)
         return Stager(ctx, session, rows) if self._exactly_once else DirectWriter(ctx, session, rows)
 
     def create_committer(self) -> Committer:
-        return Mover(self._session())
-
-    def _session(self) -> Session:
-        """Return the connection that writer and committer of a subtask share."""
-        if self._held is None:
-            self._held = Session(self._dsn)
-        return self._held
+        return Mover(Session(self._dsn, self._reconnects))
 
     def _tables(self, cursor: psycopg.Cursor[Any]) -> Tables:
         tables = tables_of(cursor, self._table, self._columns, self._keys, self._schema)

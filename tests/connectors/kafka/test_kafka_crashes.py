@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ class Inline:
 def wake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None] | None:
     for module in (commits, early_commits):
         monkeypatch.setattr(module, "BackgroundCall", Inline)
-    monkeypatch.setattr(commits.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(commits, "time", SimpleNamespace(sleep=lambda seconds: None))
     return None if request.param == "begins when complete" else lambda: None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayflink.connectors.postgres import postgres_session
 from rayflink.connectors.postgres.postgres_session import Session
 from rayflink.connectors.postgres.postgres_sink import PostgresSink
 from rayflink.operators.base import UserCodeError
@@ -73,7 +74,7 @@ class Faults:
                 return self.real.cursor()
 
         patch.setattr(Session, "_connected", lambda session: Watched(session))
-        patch.setattr(time, "sleep", lambda seconds: None)
+        patch.setattr(postgres_session, "time", SimpleNamespace(sleep=lambda seconds: None))
         try:
             yield
         finally:

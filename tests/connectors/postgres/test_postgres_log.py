@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pyarrow
 import pytest
@@ -83,7 +85,8 @@ def read_all(
     scripts = [ScriptedConnection(iter(frames), number < last) for number, frames in enumerate(connections)]
     unused = iter(scripts)
     monkeypatch.setattr(postgres_log, "ReplicationConnection", lambda *_: next(unused))
-    monkeypatch.setattr(postgres_log.time, "sleep", lambda _seconds: None)
+    patient = SimpleNamespace(sleep=lambda _seconds: None, monotonic=time.monotonic)
+    monkeypatch.setattr(postgres_log, "time", patient)
     split = LogSplit({TABLE.full_name: TABLE}, 1000)
     reader = PostgresLog(SETTINGS, split, MetricGroup())
     ids: list[int] = []

@@ -197,6 +197,22 @@ def test_without_the_right_to_make_tables_the_remedy_is_told(dsn: str) -> None:
         execute(dsn, "DROP SCHEMA mine CASCADE", "DROP OWNED BY poor", "DROP ROLE poor")
 
 
+def test_rows_are_staged_while_older_ones_are_moved(dsn: str) -> None:
+    moved = threading.Event()
+    with started(PostgresSink(dsn, "t"), place=Place(wake=moved.set)) as harness, psycopg.connect(dsn) as reader:
+        reader.execute("LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        harness.process((1, "a"))
+        harness.snapshot(1)
+        harness.notify_checkpoint_complete(1)  # the move of the first row waits for the lock
+        harness.process((2, "b"))
+        harness.snapshot(2)
+        assert not moved.is_set()
+        reader.rollback()
+        assert moved.wait(30)
+        harness.end_input()
+    assert numbers_in(dsn) == [1, 2]
+
+
 REFUSED = [
     ((1, "a", 2), "found 3 values, wanted 2 for columns n, word; give columns=, values= or a map"),
     ({"n": 1}, "KeyError: 'word'"),
@@ -415,12 +431,12 @@ def test_the_ledger_forgets_what_was_committed_long_ago(dsn: str, monkeypatch: p
 def test_a_connection_that_was_lost_is_opened_again_and_counted(dsn: str) -> None:
     end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = "
     with started(PostgresSink(dsn, "t")) as harness:
-        harness.process((1, "a"))
-        ask(dsn, end + "'client backend'")
-        harness.snapshot(1)
-        ask(dsn, end + "'client backend'")
-        harness.notify_checkpoint_complete(1)
-        assert numbers_in(dsn) == [1]
+        for number in (1, 2):
+            harness.process((number, "a"))
+            harness.snapshot(number)
+            harness.notify_checkpoint_complete(number)
+            ask(dsn, end + "'client backend'")
+        assert numbers_in(dsn) == [1, 2]
         assert [n for name, n in harness.metrics.snapshot().items() if name.endswith("numReconnects")] == [2]
 
 
@@ -436,7 +452,6 @@ def test_while_the_server_is_away_commits_are_tried_again_between_other_work(
         harness.process((1, "a"))
         harness.snapshot(1)
         monkeypatch.setattr(Session, "_connected", away)
-        harness.operators[0]._sink._held.close()  # type: ignore[attr-defined]
         harness.notify_checkpoint_complete(1)
         assert harness.operators[0].next_upkeep_ms() == 100
         monkeypatch.setattr(Session, "_connected", connected)

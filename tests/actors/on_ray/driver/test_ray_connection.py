@@ -19,7 +19,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, bool], float | 
     from rayflink.actors.on_ray.driver import ray_connection
 
     now = SimpleNamespace(s=0.0, answers=True)
-    monkeypatch.setattr(ray_connection.time, "monotonic", lambda: now.s)
+    monkeypatch.setattr(ray_connection, "time", SimpleNamespace(monotonic=lambda: now.s))
     monkeypatch.setattr(ray_connection, "answers", lambda address: now.answers)
     watched = ray_connection.ControlService("10.0.0.1:6379", 45)
 
@@ -50,7 +50,7 @@ def test_patience_is_shorter_than_that_of_ray(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ray_connection.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(ray_connection, "answers", lambda address: False)
     moment = [0.0]
-    monkeypatch.setattr(ray_connection.time, "monotonic", lambda: moment[0])
+    monkeypatch.setattr(ray_connection, "time", SimpleNamespace(monotonic=lambda: moment[0]))
     for variable, last in ((None, 45), ("200", 150)):
         moment[0] = 0.0
         if variable:
