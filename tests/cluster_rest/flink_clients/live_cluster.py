@@ -21,7 +21,7 @@ from tests.cluster.watching import eventually
 from tests.cluster_rest.flink_cluster import VERSION
 from tests.cluster_rest.jobs_of_tests import job_graph
 
-LIMIT_S = 30
+LIMIT_S = 60
 _PYPI = Environment("flink", (f"apache-flink-libraries=={VERSION}",), dependencies=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,10 @@ _SHOWN_BY_TAB = {
 }  # fmt: skip
 _OF_FLINK = re.compile(r"TypeError: Cannot read properties of null \(reading 'layout'\)")
 """An error of Flink's pages with any server: a text has come before the editor that shows it."""
-SHOWN_MS = 15_000
-"""Time within which a page shows what it should."""
+SHOWN_MS = 60_000
+"""Time within which a page shows what it should, on a machine that has other work too."""
+_CUT_OFF = "net::ERR_ABORTED"
+"""Why a request fails whose page is left."""
 
 
 class Pages:
@@ -36,15 +39,22 @@ class Pages:
 
     def __init__(self, page: Any, url: str) -> None:
         self._page, self._url = page, url
+        self._asked: set[Any] = set()
         self.problems: list[str] = []
         page.on("console", lambda message: self._note("console", message.text, message.type == "error"))
         page.on("pageerror", lambda error: self._note("error of the page", error))
-        page.on("requestfailed", lambda request: self._note("request failed", request.url))
+        page.on("request", lambda request: self._asked.add(request))
+        page.on("requestfinished", lambda request: self._asked.discard(request))
+        page.on("requestfailed", self._note_failure)
         page.on("response", lambda answer: self._note(answer.status, answer.url, answer.status >= 400))
 
     def _note(self, what: object, text: object, is_problem: bool = True) -> None:
         if is_problem and _OF_FLINK.search(str(text)) is None:
             self.problems.append(f"{what}: {text}")
+
+    def _note_failure(self, request: Any) -> None:
+        self._asked.discard(request)
+        self._note("request failed", f"{request.url}: {request.failure}", request.failure != _CUT_OFF)
 
     def open(self, route: str, *strings: str) -> None:
         """Open a page, and wait until it shows these strings, each a pattern."""
@@ -71,8 +81,11 @@ class Pages:
         self._page.wait_for_function(script, arg=text, timeout=SHOWN_MS)
 
     def settle(self) -> None:
-        """Wait until no request is under way, so that none is cut off by the next page."""
-        self._page.wait_for_load_state("networkidle", timeout=SHOWN_MS)
+        """Wait until what the page has asked for so far is answered; it goes on asking."""
+        asked, until = set(self._asked), time.monotonic() + SHOWN_MS / 1000
+        while asked & self._asked:
+            assert time.monotonic() < until, f"no answer: {[request.url for request in asked & self._asked]}"
+            self._page.wait_for_timeout(20)
 
 
 @contextmanager
