@@ -25,6 +25,8 @@ HOW = "apt-get install chromium"
 WRITES_PICTURES = bool(os.environ.get("RAYFLINK_WRITE_PICTURES"))
 ANSWERS = re.compile(r"//[^/]+/(rayflink|jobs|taskmanagers|jobmanager)\b")
 """Addresses of what the pages show."""
+PATIENCE_MS = 60_000
+"""Time within which a page shows what is waited for, on a machine that has other work too."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def cluster(directory: str) -> Iterator[ClusterServer]:
-    running = local_cluster(Configuration.from_dict({"rest.port": "0", "web.refresh-interval": "500 ms"}))
+    running = local_cluster(Configuration.from_dict({"rest.port": "0", "web.refresh-interval": "1 s"}))
     running.start()
     yield running
     running.stop()
@@ -77,48 +79,96 @@ def without_paths(text: str, directory: str) -> str:
     return text
 
 
-@pytest.fixture
-def open_page(browser: Browser, directory: str) -> Iterator[Callable[..., Page]]:
-    """Open an address in a new window; what it complains of fails the test.
+class Window:
+    """A window of the browser, with what its pages complain of."""
 
-    `expected` are statuses of answers that are no complaint.
-    """
-    complaints: list[str] = []
-    contexts = []
-
-    def answer_without_paths(route: Any) -> None:
-        from playwright.sync_api import Error
-
-        try:
-            answer = route.fetch()
-        except Error:  # the server is gone
-            route.abort()
-        else:
-            route.fulfill(response=answer, body=without_paths(answer.text(), directory))
-
-    def run(url: str, expected: tuple[int, ...] = (), **options: Any) -> Page:
-        context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce", "timezone_id": "UTC", **options}
-        )
-        contexts.append(context)
+    def __init__(self, browser: Browser, directory: str) -> None:
+        self._context = browser.new_context(reduced_motion="reduce", timezone_id="UTC")
         if WRITES_PICTURES:
-            context.route(ANSWERS, answer_without_paths)
-        page = context.new_page()
-        page.set_default_timeout(30_000)
+            self._context.route(ANSWERS, lambda route: answer_without_paths(route, directory))
+        self._page = self._context.new_page()
+        self._page.set_default_timeout(PATIENCE_MS)
+        self._page.on("console", self._note)
+        self._page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        self._page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+        self._expected: tuple[int, ...] = ()
+        self.complaints: list[str] = []
 
-        def note(message: Any) -> None:
-            is_expected = any(f"status of {status} " in message.text for status in expected)
-            is_expected |= 0 in expected and "ERR_" in message.text
-            if message.type in ("error", "warning") and not is_expected:
-                complaints.append(f"{message.type}: {message.text} {message.location}")
+    def look_at(
+        self, url: str, expected: tuple[int, ...] = (), color_scheme: Any = "light", height: int = 800
+    ) -> Page:
+        """Open an address; a page of the same cluster stays loaded, as after a click on a link.
 
-        page.on("console", note)
-        page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
-        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.goto(url)
-        return page
+        Args:
+            url: of a page.
+            expected: statuses of answers that are no complaint; 0: there is no answer.
+            color_scheme: light or dark.
+            height: of the window.
+        """
+        self._expected = expected
+        self._page.set_viewport_size({"width": 1280, "height": height})
+        self._page.emulate_media(color_scheme=color_scheme)
+        self._page.goto(url)
+        return self._page
 
-    yield run
-    for context in contexts:
-        context.close()
-    assert not complaints, "\n".join(complaints)
+    def open(self, url: str, **options: Any) -> Page:
+        """Load an address anew; nothing is left of what was done before."""
+        self.forget()
+        return self.look_at(url, **options)
+
+    def forget(self) -> None:
+        """Leave the page, with all that it has stored."""
+        if self._page.url.startswith("http"):
+            self._page.evaluate("sessionStorage.clear(), localStorage.clear()")
+        self._page.goto("about:blank")
+
+    def close(self) -> None:
+        """Close it."""
+        self._context.close()
+
+    def _note(self, message: Any) -> None:
+        is_expected = any(f"status of {status} " in message.text for status in self._expected)
+        is_expected |= 0 in self._expected and "ERR_" in message.text
+        if message.type in ("error", "warning") and not is_expected:
+            self.complaints.append(f"{message.type}: {message.text} {message.location}")
+
+
+def answer_without_paths(route: Any, directory: str) -> None:
+    """Answer a request as the server does, for pictures."""
+    from playwright.sync_api import Error
+
+    try:
+        answer = route.fetch()
+    except Error:  # the server is gone
+        route.abort()
+    else:
+        route.fulfill(response=answer, body=without_paths(answer.text(), directory))
+
+
+@pytest.fixture(scope="module")
+def own_window(browser: Browser, directory: str) -> Iterator[Window]:
+    """One for all tests of a module: a new one costs more than all that most of them do in it."""
+    window = Window(browser, directory)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def window(own_window: Window) -> Iterator[Window]:
+    """The window; what its pages complain of fails the test."""
+    own_window.complaints.clear()
+    yield own_window
+    assert not own_window.complaints, "\n".join(own_window.complaints)
+
+
+@pytest.fixture
+def look_at(window: Window) -> Callable[..., Page]:
+    """Open an address in a page that is loaded already, for tests that change nothing in it."""
+    return window.look_at
+
+
+@pytest.fixture
+def open_page(window: Window) -> Iterator[Callable[..., Page]]:
+    """Load an address anew."""
+    yield window.open
+    window.forget()

@@ -56,7 +56,7 @@ def revenue(directory: str) -> JobGraph:
     def refund(number: int) -> tuple[int, int, int]:
         return number % 50, int(time.time() * 1000), -1
 
-    orders = env.from_source(DataGeneratorSource(order, None, 400), strategy, "orders").uid("orders").map(Valid())
+    orders = env.from_source(DataGeneratorSource(order, None, 100), strategy, "orders").uid("orders").map(Valid())
     refunds = env.from_source(DataGeneratorSource(refund, None, 40), strategy, "refunds").uid("refunds")
     windows = orders.name("valid").union(refunds).key_by(lambda order: order[0])
     sums = windows.window(TumblingEventTimeWindows.of(Duration.of_seconds(1))).reduce(

@@ -35,12 +35,14 @@ class Priced(MapFunction):
 
 
 class Scored(MapFunction):
-    """Takes its time for each record."""
+    """Takes its time for each record, until a file is there."""
 
-    def __init__(self, pause_s: float) -> None:
-        self._pause_s = pause_s
+    def __init__(self, pause_s: float, release: str) -> None:
+        self._pause_s, self._release = pause_s, release
 
     def map(self, record: Any) -> Any:
+        if self._pause_s and os.path.exists(self._release):
+            self._pause_s = 0.0
         time.sleep(self._pause_s)
         return record
 
@@ -76,7 +78,7 @@ class LinesJob:
             options["execution.checkpointing.externalized-checkpoint-retention"] = "RETAIN_ON_CANCELLATION"
         env = StreamExecutionEnvironment({**options, **self.options})
         times = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda record, _: record[1])
-        lanes = Lanes(LANES, self.records, self.rate, str(self.folder / "release"))
+        lanes = Lanes(LANES, self.records, self.rate, self._released)
         numbers = env.from_source(lanes, times, "lanes").uid("lanes")
         stepped = numbers.key_by(_key).map(step).name(step_name).uid("step")
         keyed = stepped.key_by(_key)
@@ -85,6 +87,10 @@ class LinesJob:
         asked = arguments(["--out", str(self.folder / "out"), "--release", ""])
         running.union(windows).sink_to(sink_of(asked)).name("lines").uid("lines")
         return RemoteSubmission.of(env.get_job_graph(name), (), None)
+
+    @property
+    def _released(self) -> str:
+        return str(self.folder / "release")
 
     @property
     def prices(self) -> Path:
@@ -96,12 +102,12 @@ class LinesJob:
         return self.submission("orders", Priced(str(self.prices), since), "price")
 
     def scored(self, pause_s: float, name: str = "clicks") -> RemoteSubmission:
-        """Return a job with a slow step."""
-        return self.submission(name, Scored(pause_s), "score")
+        """Return a job with a step that is slow until `release`."""
+        return self.submission(name, Scored(pause_s, self._released), "score")
 
     def release(self) -> None:
-        """Let the rest of the input come as fast as it is taken."""
-        (self.folder / "release").touch()
+        """Let the rest of the input come as fast as it is taken, and have nothing be slow."""
+        Path(self._released).touch()
 
     def newest_checkpoint(self) -> int:
         """Return the number of the last complete checkpoint, 0 where there is none."""
@@ -111,6 +117,20 @@ class LinesJob:
     def verdict(self) -> Verdict:
         """Return what the output is, compared with the arithmetic."""
         return verify(Expectation(LANES, KEYS, self.records, WINDOW), lines_of_files(self.folder / "out"))
+
+
+def three_jobs(folder: Path) -> dict[str, LinesJob]:
+    """Return the folders of a job that is well, one that fails, and one that is slow for minutes if nobody helps it."""
+    jobs = {name: LinesJob(folder / name) for name in ("well", "failing", "slow")}
+    jobs["slow"].rate, jobs["slow"].records = 100, 5_000
+    return jobs
+
+
+def submissions(jobs: dict[str, LinesJob]) -> list[RemoteSubmission]:
+    """Return the submissions of three jobs: "clicks", "orders" and "slow clicks"."""
+    for lines in jobs.values():
+        lines.folder.mkdir()
+    return [jobs["well"].scored(0.0), jobs["failing"].priced(), jobs["slow"].scored(0.016, "slow clicks")]
 
 
 def _key(record: Record) -> int:
