@@ -1,19 +1,21 @@
 """A sample of the keys that a producer sends: which key groups, and which keys, have most of the records.
 
 A few hundred records are looked at now and then: first after each doubling of the records, later once in 262,144. So a
-sample costs less than a hundredth of the partitioning, and a stream of few records has one as well. Older samples count
-half as much as newer ones from time to time: the figures are those of now.
+sample costs less than a hundredth of the partitioning, and a stream of few records has one as well. It takes as many
+batches as it needs: those of a slow stream are small. In a large batch, records are chosen at random: at even
+distances, keys that come in turns would seem to be one. Older samples count half as much as newer ones from time to
+time: the figures are those of now.
 
 Source: G. S. Manku, R. Motwani, Approximate Frequency Counts over Data Streams (counts of the frequent ones alone).
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from heapq import nlargest
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rayflink.common.errors import shorten
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAMPLED_ROWS = 256
-"""Records of a batch that are looked at."""
+"""Records that are looked at each time, from one batch or from several."""
 EVERY_ROWS = 1 << 18
 """Records between two samples of a stream that has been going on for a while."""
 _RECENT = 1 << 14
@@ -56,7 +58,8 @@ class KeySample:
     def __init__(self, max_parallelism: int, consumer: str, names_keys: bool) -> None:
         self._consumer = consumer
         self._max_parallelism, self._names_keys = max_parallelism, names_keys
-        self._rows = self._next = 0
+        self._draw = random.Random(0)
+        self._rows = self._next = self._missing = 0
         self._new_rows = 0
         self._represented = 0.0
         self._sampled = 0
@@ -67,14 +70,17 @@ class KeySample:
         """Count the records of a batch, and return whether it is to be sampled."""
         self._rows += rows
         self._new_rows += rows
-        if self._rows <= self._next:
+        if self._rows > self._next:
+            self._next = self._rows + min(self._rows, EVERY_ROWS)
+            self._missing = SAMPLED_ROWS
+        if self._missing <= 0:
             return False
-        self._next = self._rows + min(self._rows, EVERY_ROWS)
+        self._missing -= rows
         return True
 
     def add_keys(self, keys: Sequence[UserKey]) -> None:
         """Add a batch with these keys; those that can be none are refused where the batch is partitioned."""
-        chosen = [*islice(keys, 0, None, -(-len(keys) // SAMPLED_ROWS) or 1)]
+        chosen = [keys[row] for row in self._chosen(len(keys))]
         with suppress(TypeError, ValueError, RecursionError):
             self._add(hash_keys(chosen), chosen)
 
@@ -82,13 +88,21 @@ class KeySample:
         """Add a batch whose keys are these Arrow columns."""
         import numpy as np
 
-        rows_taken = np.arange(0, rows, -(-rows // SAMPLED_ROWS) or 1)
+        rows_taken = np.asarray(self._chosen(rows))
         parts = [column.take(rows_taken) for column in columns]
         keys: list[Any] = []
         if self._names_keys:
             values = [part.to_pylist() for part in parts]
             keys = values[0] if len(values) == 1 else [*zip(*values, strict=True)]
         self._add(hash_columns(parts), keys)
+
+    def _chosen(self, rows: int) -> Sequence[int]:
+        """Return the rows of a batch that are looked at: all, or one of each `step` rows, at random."""
+        step = -(-rows // SAMPLED_ROWS)
+        if step <= 1:
+            return range(rows)
+        draw = self._draw.random
+        return [first + int(draw() * min(step, rows - first)) for first in range(0, rows, step)]
 
     def _add(self, hashes: NDArray[np.uint32], keys: Sequence[UserKey]) -> None:
         groups = key_groups_of(hashes, self._max_parallelism).tolist()

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from rayflink.cli.main import main
+from rayflink.cluster.jobs.hot_keys import hot_keys
 from rayflink.common.functions.function_classes import MapFunction
 from rayflink.common.metrics.span import trace_id
 from rayflink.connectors.generator import DataGeneratorSource
 from rayflink.datastream import StreamExecutionEnvironment
+from rayflink.state.keys.key_groups import key_group
+from rayflink.state.keys.key_hash import key_hash
 from tests.cluster import watching
 from tests.common.metrics.trace_collector import collecting
 
@@ -36,7 +39,9 @@ class CountsEven(MapFunction):
 def endless():
     env = StreamExecutionEnvironment({"parallelism.default": 1})
     numbers = env.from_source(DataGeneratorSource(records_per_second=200), None, "Numbers")
-    numbers.rebalance().map(CountsEven()).name("Even").add_sink(lambda n: None).name("Out")
+    even = numbers.rebalance().map(CountsEven()).name("Even")
+    keyed = even.key_by(lambda n: n % 5 < 3).map(lambda n: n).name("Keyed").set_parallelism(2)
+    keyed.add_sink(lambda n: None).name("Out")
     return env.execute_async("counts even")
 
 
@@ -53,6 +58,9 @@ def test_metrics_of_functions_are_in_the_status_and_on_the_command_line(capsys):
         ]
 
     assert watching.eventually(even, within_s=40)
+    (hot,) = watching.eventually(lambda: hot_keys(client.status()), within_s=40).values()
+    assert hot["key_groups"][0]["group"] == key_group(key_hash(True), 128) and hot["keys"] == []
+    assert 0.4 < hot["key_groups"][0]["share"] < 0.8
     status = client.status()
     assert status["metrics"]["uptime"] > 0 and status["metrics"]["numRestarts"] == 0
     assert main(["status", "counts even"]) == 0

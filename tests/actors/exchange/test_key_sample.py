@@ -54,11 +54,38 @@ def test_columns_are_sampled_as_rows_are() -> None:
     assert report["groups"][0][0] == group_of("hot") and report["keys"][0][0] == "'hot'"
 
 
+@pytest.mark.parametrize("as_columns", [False, True])
+@pytest.mark.parametrize("turns", [2, 4, 5])
+def test_keys_that_come_in_turns_have_their_shares(turns: int, as_columns: bool) -> None:
+    """A batch of 1,000 rows is sampled once in 4 rows, one of 1,280 once in 5."""
+    sample = KeySample(GROUPS, "count", True)
+    for rows in (1_000, 1_280) * 20:
+        keys = [row % turns for row in range(rows)]
+        if as_columns:
+            sample.add_columns([pa.array(keys)], rows)
+        else:
+            sample.add_keys(keys)
+    report = sample.report()
+    assert report is not None and len(report["keys"]) == turns
+    for _, _, count in report["keys"]:
+        assert count / report["sampled"] == pytest.approx(1 / turns, rel=0.1)
+
+
 def test_few_batches_are_sampled_once_there_are_many() -> None:
     sample = KeySample(GROUPS, "count", False)
     due = [sample.is_due(1_000) for _ in range(1_000)]
     assert due[:5] == [True, False, True, False, False] and due[0:70].count(True) < 10
     assert due[300:].count(True) == pytest.approx(700_000 / EVERY_ROWS, abs=2)
+
+
+def test_small_batches_are_sampled_until_there_are_enough_records() -> None:
+    sample = KeySample(GROUPS, "count", False)
+    for _ in range(100_000):
+        if sample.is_due(4):
+            sample.add_keys([1, 2, 3, 4])
+    report = sample.report()
+    rounds = 10  # doublings from 256 records on
+    assert report is not None and rounds * SAMPLED_ROWS <= report["sampled"] <= 2 * rounds * SAMPLED_ROWS
 
 
 def test_a_key_that_was_hot_is_forgotten() -> None:
