@@ -63,15 +63,12 @@ class JobReport:
         """Return the job's status, timestamps, vertices, exceptions and metrics as plain data."""
         life, graph = self._life, self._attempts.graph
         known = (graph, life.status, life.timestamps, self._attempts, life.exceptions)
-        summary = job_summary(*known, self.recovery())
+        restored_bytes, ended_ms = self._checkpoints.restored_bytes, self._restarts.ended_ms
+        recovery = last_recovery(life.timestamps, self._attempts, restored_bytes, ended_ms)
+        summary = job_summary(*known, recovery)
         described = {**summary, "rescales": life.rescales.describe(), **self.job_metrics()}
         autoscaler = self._autoscaler.describe()
         return described if autoscaler is None else {**described, "autoscaler": autoscaler}
-
-    def recovery(self) -> dict[str, Any] | None:
-        """Return how long the last restart took; see `last_recovery`."""
-        restored_bytes, ended_ms = self._checkpoints.restored_bytes, self._restarts.ended_ms
-        return last_recovery(self._life.timestamps, self._attempts, restored_bytes, ended_ms)
 
     def job_metrics(self) -> dict[str, Any]:
         """Return the scope and the metrics of the job as of its newest event."""

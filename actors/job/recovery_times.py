@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rayflink.common.text_output.logs import get_logger
+
 from ..messages.executions import Execution
 from ..messages.states import ExecutionState, JobStatus
 
+log = get_logger(__name__)
 _BEGUN = (ExecutionState.INITIALIZING, ExecutionState.RUNNING)
 """One of these a task says when it has a process and its program; of two reports the second may come first."""
 
@@ -65,6 +68,20 @@ def describe_recovery(recovery: Mapping[str, Any]) -> str:
     return f"{recovery['tasks']} tasks: {', '.join(spoken)}"
 
 
+class RecoveryLog:
+    """Writes a line to the log when a recovery is over."""
+
+    def __init__(self) -> None:
+        self._reported_ms = 0
+
+    def report(self, recovery: Mapping[str, Any] | None) -> None:
+        """Log the last recovery, of `last_recovery`, once all restarted tasks run; each one once."""
+        if recovery is None or recovery["total_ms"] is None or recovery["began"] == self._reported_ms:
+            return
+        self._reported_ms = recovery["began"]
+        log.info("recovered: %s", describe_recovery(recovery), extra=dict(recovery))
+
+
 def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int | None:
     """Return when the last of them entered one of these states; None while one has not."""
     moments = ([timestamps[state.value] for state in states if state.value in timestamps] for timestamps in attempts)
@@ -73,4 +90,4 @@ def _last(attempts: Sequence[Mapping[str, int]], *states: ExecutionState) -> int
     return max(known) if known and len(known) == len(entered) else None
 
 
-__all__ = ["last_recovery", "describe_recovery"]
+__all__ = ["RecoveryLog", "describe_recovery", "last_recovery"]

@@ -43,7 +43,7 @@ from ..job.job_rescale import refused
 from ..job.notes.job_archive import JobArchive
 from ..job.notes.registry_notes import newest_start, note_end
 from ..job.recovery import recover_or_start
-from ..job.recovery_times import describe_recovery
+from ..job.recovery_times import RecoveryLog
 from ..job.rescaled_graph import rescaled_graph
 from ..job.slot_wait import described_waiting
 from ..job.start_checks import ensure_can_start
@@ -89,7 +89,7 @@ from .ray_slots import SlotProcesses
 from .reports import read_reports
 from .result_buffer import ResultBuffer
 from .task_log import TaskLog, log_goes_to
-from .tick_pace import TickPace
+from .tick_pace import StatusPace, TickPace
 
 log = get_logger(__name__)
 
@@ -131,10 +131,10 @@ class Coordinator:
         self._answered = threading.Condition()
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
-        self._reported_recovery = 0
+        self._recovery_log = RecoveryLog()
         self._counted_slots = 0.0
         self._history: HistoryWriter | None = None
-        self._pace = TickPace(time.monotonic())
+        self._pace, self._status_pace = TickPace(time.monotonic()), StatusPace()
         self._traces: TraceReporter | None = None
         self._ended = threading.Event()
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
@@ -356,12 +356,15 @@ class Coordinator:
             self._perform(commands)
             self._record()
             last_tick = 0.0
+            due = self._next_tick(last_tick)
             while self._result is None:
-                self._next_event(self._next_tick(last_tick))
+                if self._next_event(due):
+                    due = self._next_tick(last_tick)
                 now = time.monotonic()
-                if now >= self._next_tick(last_tick):
+                if now >= due:
                     last_tick = now
                     self._tick(now)
+                    due = self._next_tick(last_tick)
         except BaseException as error:  # the last resort: whoever waits for the job must learn of it
             log.exception("coordinator failed")
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
@@ -443,21 +446,24 @@ class Coordinator:
         due = None if due_ms is None else now + (due_ms - self._clock.now_ms()) / 1000
         return self._pace.next_tick(last, now, self._job.status, due)
 
-    def _next_event(self, until: float) -> None:
+    def _next_event(self, until: float) -> bool:
+        """Handle the next event; return whether one came in time."""
         try:
             event = self._events.get(timeout=max(until - time.monotonic(), 0.0))
         except queue.Empty:
-            return
+            return False
+        self._status_pace.changed()
         if not isinstance(event, TaskReport):
             self._pace.changed(time.monotonic())
         if isinstance(event, RescaleRequested) and self._waits_for_slots(event):
-            return
+            return True
         commands = self._job.handle(event, self._clock.now_ms())
         self._report_traces()
         if self._is_status_due(event, commands):
             self._update_status()
         self._perform(commands)
         self._store_history()
+        return True
 
     def _store_history(self) -> None:
         """Store the history of the job where it has changed; the autoscaler decides at ticks."""
@@ -486,7 +492,6 @@ class Coordinator:
             self._counted_slots = now
             event = SlotsAvailable(self._slots.available(self._more_slots.groups))
             self._perform(self._job.handle(event, self._clock.now_ms()))
-        self._report_recovery()
         while self._job.restarts.notices:  # in a thread of its own: a slow terminal must not hold up decisions
             line = (True, f"rayflink: {self._job.restarts.notices.popleft()}\n")
             threading.Thread(target=self._terminal.put, args=([line],), daemon=True).start()
@@ -496,11 +501,14 @@ class Coordinator:
             self._rows.discard()
             self._owner_timeout_s = None
             self._events.put(CancelRequested("the loss of its driver"))
-        if not self._slots.is_overdue(now):
-            self._perform(self._job.handle(Tick(), self._clock.now_ms()))
+        if not self._slots.is_overdue(now) and (commands := self._job.handle(Tick(), self._clock.now_ms())):
+            self._status_pace.changed()
+            self._perform(commands)
         self._store_history()
         self._report_traces()
-        self._update_status()
+        if self._status_pace.is_due(now):
+            self._update_status()
+            self._recovery_log.report(self._job_status["recovery"])
         self._prometheus.report(self._job.report.metrics.group, now)
 
     # the commands of the job master: a `CommandPerformer`
@@ -576,17 +584,10 @@ class Coordinator:
         if self._traces is not None:
             self._traces.report(self._job.traces.take())
 
-    def _report_recovery(self) -> None:
-        """Report how long the recovery took, once all restarted tasks run."""
-        recovery = self._job.report.recovery()
-        if recovery is None or recovery["total_ms"] is None or recovery["began"] == self._reported_recovery:
-            return
-        self._reported_recovery = recovery["began"]
-        log.info("recovered: %s", describe_recovery(recovery), extra=recovery)
-
     def _update_status(self) -> None:
         """Describe the job for other threads; called by the thread that decides, which alone reads the job's parts."""
         self._job_status = self._job.report.describe()
+        self._status_pace.described(time.monotonic())
         before, self._milestone = self._milestone, (self._job.status, self._job.checkpoints.history.counts())
         if self._published is not None and before != self._milestone:
             self._published.changed()

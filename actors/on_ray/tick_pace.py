@@ -1,4 +1,4 @@
-"""The pace at which a coordinator looks at the clock: often while its job changes, seldom while it only runs. Pure."""
+"""The pace of a coordinator: often while its job changes, seldom while it only runs. Pure decisions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ QUIET_TICK_S = 1.0
 """Time between two ticks of a job that runs, where nothing is due before."""
 SETTLES_S = 1.0
 """Time without any event but heartbeats after which a job that runs is quiet."""
+STATUS_S = 2.0
+"""Time after which a job is described anew although nothing has happened: durations in its status go on."""
 
 
 class TickPace:
@@ -49,4 +51,34 @@ class TickPace:
         return latest if due is None else min(max(due, last + TICK_S), latest)
 
 
-__all__ = ["TickPace"]
+class StatusPace:
+    """Says at which ticks a job is described for its readers, which takes time in proportion to its tasks.
+
+    >>> pace = StatusPace()
+    >>> pace.is_due(now=5.0)
+    True
+    >>> pace.described(now=5.0)
+    >>> pace.is_due(now=6.0), pace.is_due(now=7.0)
+    (False, True)
+    >>> pace.changed()
+    >>> pace.is_due(now=5.2)
+    True
+    """
+
+    def __init__(self) -> None:
+        self._described_s, self._is_stale = 0.0, True
+
+    def changed(self) -> None:
+        """Note that something has happened since the last description, such as a heartbeat."""
+        self._is_stale = True
+
+    def described(self, now: float) -> None:
+        """Note a description."""
+        self._described_s, self._is_stale = now, False
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a tick describes the job."""
+        return self._is_stale or now - self._described_s >= STATUS_S
+
+
+__all__ = ["StatusPace", "TickPace"]
