@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from rayflink.cluster.rest.openapi.openapi_document import openapi_document
 from rayflink.cluster.rest.openapi.openapi_endpoints import OpenApiEndpoints
 from rayflink.cluster.rest.typed_requests import TypedEndpoint
 from rayflink.serving.json_requests import JsonRequest, Role, Route
+from tests.cluster.watching import eventually
 from tests.cluster_rest.flink_clients.live_cluster import LiveCluster, live_cluster
 from tests.cluster_rest.known_jobs import Requests
 
@@ -82,6 +84,27 @@ def test_every_request_of_a_cluster_says_what_it_does(cluster: LiveCluster) -> N
     assert len({operation["operationId"] for operation in operations.values()}) == len(operations)
     silent = [title for title, operation in operations.items() if not operation["summary"]]
     assert [title for title in silent if not _OWN.match(title.partition(" ")[2])] == []
+
+
+@pytest.mark.slow  # a job takes checkpoints
+def test_sizes_of_state_have_the_fields_that_are_described_and_no_others(cluster: LiveCluster) -> None:
+    document = cluster.get("/openapi.json")
+    answers = document["paths"]["/rayflink/jobs/{job}/state"]["get"]["responses"]["200"]
+    for described_object in document["components"]["schemas"].values():
+        described_object["additionalProperties"] = False
+    schema = {**answers["content"]["application/json"]["schema"], "components": document["components"]}
+    job_id = cluster.submit("running")
+
+    def state() -> dict[str, Any]:
+        answer: dict[str, Any] = cluster.get(f"/rayflink/jobs/{job_id}/state")
+        jsonschema.validate(answer, schema)
+        return answer
+
+    def has_sizes() -> bool:
+        return any(one["bytes"] and one["largest_group"] for own in state()["operators"] for one in own["states"])
+
+    assert "reason" in state()
+    assert eventually(has_sizes, 60)
 
 
 def _send(cluster: LiveCluster, most: int, every: int = 1) -> dict[str, int]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from rayflink.common.errors import RayflinkError
 from rayflink.serving.json_requests import Answer, JsonRequest, Refusal, Role, Route
@@ -17,7 +17,7 @@ from ..jobs.checkpoint_phases import describe_phases
 from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
 from ..jobs.findings import findings
 from ..jobs.job_figures import job_figures, job_row, operator_figures, without_subtasks
-from ..jobs.state_sizes import stored_state
+from ..jobs.state_sizes import StateSizes, stored_state
 
 __all__ = ["LiveEndpoints"]
 
@@ -124,7 +124,7 @@ class LiveEndpoints:
             return read()
         return self._once((job_id, summary["id"]), read)
 
-    def _state(self, request: JsonRequest) -> Answer:
+    def _state(self, request: JsonRequest) -> StateSizes:
         """Return the sizes of the state in the newest checkpoint: as the job knows them, else as its manifest does."""
         view = self._view(request)
         latest = (view.checkpoints() or {}).get("latest") or {}
@@ -136,11 +136,12 @@ class LiveEndpoints:
             return {"reason": "no checkpoint has been completed yet", "operators": []}
         state = self._state_of(request.parameters["job"], view, newest) if stored else {}
         if state:
-            return {"path": path or None, **state}
+            return cast(StateSizes, {"path": path or None, **state})
         if not path:
             return {"reason": "the newest checkpoint is in memory; set execution.checkpointing.dir", "operators": []}
         try:
-            return dict(self._once(("state", path), lambda: stored_state(path, self._storage_options)))
+            known = self._once(("state", path), lambda: dict(stored_state(path, self._storage_options)))
+            return cast(StateSizes, dict(known))
         except (RayflinkError, OSError) as error:  # it may be gone by now, or lie where this process may not read
             return {"reason": f"the newest checkpoint cannot be read from here: {error}", "path": path, "operators": []}
 
