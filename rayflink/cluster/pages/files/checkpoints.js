@@ -1,10 +1,13 @@
 // The checkpoints of a job: a line for each, with the phases of its slowest vertex, down to subtasks.
 
 import { path, readIfAny } from "./api.js";
-import { badge, facts, h, s, table } from "./dom.js";
+import { badge, facts, h, s } from "./dom.js";
 import { bytes, clock, count, duration, moment, NONE } from "./format.js";
+import { firstOf, moreOf } from "./parts.js";
+import { table } from "./table.js";
 
 const PHASES = [["start_delay", "start delay"], ["alignment", "alignment"], ["sync", "sync"], ["async", "async"], ["rest", "acknowledge and publish"]];
+const MOST_LISTED = 50, MOST_DRAWN = 100;
 const open = new Map();
 
 function phasesOf(slowest, total) {
@@ -121,7 +124,7 @@ function spread(summary) {
 }
 
 function timeline(history) {
-  const known = history.filter((entry) => entry.trigger_timestamp > 0);
+  const known = history.filter((entry) => entry.trigger_timestamp > 0).slice(0, MOST_DRAWN);
   if (known.length < 2) return null;
   const first = Math.min(...known.map((entry) => entry.trigger_timestamp)), last = Math.max(...known.map((entry) => entry.trigger_timestamp + Math.max(entry.end_to_end_duration, 0)));
   const width = 1000, height = 54, span = last - first || 1, most = Math.max(...known.map((entry) => entry.end_to_end_duration), 1);
@@ -137,7 +140,7 @@ function timeline(history) {
       s("title", {}, `${entry.id}: ${entry.status}, ${duration(entry.end_to_end_duration)}`),
       s("rect", { x, y: height - 6 - tall, width: 10, height: tall, rx: 1 }));
   })),
-  h("figcaption", { class: "small" }, h("span", {}, clock(first)), h("span", {}, "height: duration; filled: completed, hatched: failed, outlined: under way"), h("span", {}, clock(last))));
+  h("figcaption", { class: "small" }, h("span", {}, clock(first)), h("span", {}, known.length < history.length ? `the newest ${count(known.length)}; ` : "", "height: duration; filled: completed, hatched: failed, outlined: under way"), h("span", {}, clock(last))));
 }
 
 export function checkpointsTab({ base, flink, redraw }) {
@@ -149,6 +152,7 @@ export function checkpointsTab({ base, flink, redraw }) {
     render: (figures, { phases, config }) => {
       const counts = phases.counts || {}, latest = phases.latest || {}, summary = phases.summary || {};
       const scale = Math.max(...phases.history.map((entry) => Math.max(entry.end_to_end_duration, 0)), 1);
+      const list = `checkpoints ${figures.jid}`;
       const names = ["Checkpoint", "State", "Triggered", "Acknowledged", "Duration", "Phases of the slowest subtask", "Written", "State size", "In flight"];
       return [
         phases.not_triggered ? h("p", { key: "due", class: "finding warning" }, h("span", { class: "sign", "aria-hidden": "true" }, "▲"), `The checkpoint that is due cannot be triggered: ${phases.not_triggered}`) : null,
@@ -167,8 +171,9 @@ export function checkpointsTab({ base, flink, redraw }) {
         h("div", { key: "list", class: "scroll", tabindex: "0", role: "region", "aria-label": "Checkpoints, the newest first" },
           h("table", {}, h("caption", { class: "unseen" }, "Checkpoints, the newest first"),
             h("thead", {}, h("tr", {}, names.map((name, index) => h("th", { scope: "col", class: [3, 4, 6, 7, 8].includes(index) ? "number" : null }, name)))),
-            h("tbody", {}, phases.history.length ? phases.history.map((entry) => row(entry, figures, scale, flink, redraw))
+            h("tbody", {}, phases.history.length ? firstOf(phases.history, list, MOST_LISTED).map((entry) => row(entry, figures, scale, flink, redraw))
               : h("tr", {}, h("td", { colspan: 9, class: "empty" }, "no checkpoint was triggered yet; set execution.checkpointing.interval"))))),
+        moreOf(phases.history, list, MOST_LISTED),
         summary.end_to_end_duration ? spread(summary) : null,
       ];
     },

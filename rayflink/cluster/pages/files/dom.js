@@ -89,28 +89,6 @@ export function morphChildren(parent, children) {
   }
 }
 
-/** Return a table. Columns are {name, value(row), number, sort}; rows have keys. */
-export function table({ caption, columns, rows, key, empty, sorted, onsort, rowClass }) {
-  const heads = columns.map((column) => {
-    const direction = sorted && sorted.name === column.name ? (sorted.down ? "descending" : "ascending") : null;
-    const label = onsort && column.sort
-      ? h("button", { type: "button", class: "sort", onclick: () => onsort(column.name) }, column.name,
-        h("span", { "aria-hidden": "true" }, direction === null ? "" : direction === "descending" ? " ▾" : " ▴"))
-      : column.name;
-    return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": direction, title: column.title },
-      label);
-  });
-  const body = rows.map((row, index) =>
-    h("tr", { key: key ? key(row) : String(index), class: rowClass ? rowClass(row) : null },
-      columns.map((column, position) =>
-        h(position === 0 ? "th" : "td", { scope: position === 0 ? "row" : null, class: column.number ? "number" : null },
-          column.value(row)))));
-  const nothing = h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, empty || "nothing"));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, heads)),
-      h("tbody", {}, body.length ? body : nothing)));
-}
-
 /** Return a list of names and values. */
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter((pair) => pair).map(([name, ...value]) =>

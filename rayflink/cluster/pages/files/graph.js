@@ -5,6 +5,7 @@ import { duration, percent, rate } from "./format.js";
 import { layered } from "./layout.js";
 
 const BOX = { width: 212, height: 104 }, GAP = { x: 96, y: 22 }, MARGIN = 10;
+const NEAR = 0.45;
 export const PRESSED = 100, HIGHLY_PRESSED = 500, BUSY = 800, SKEWED = 1.5;
 
 /** Return how strongly a vertex waits for its consumers, in a word. */
@@ -57,10 +58,45 @@ export function vertexText(vertex, figures) {
   return [...parts, ...remarks(vertex, figures).map(([, word]) => word)].join(", ");
 }
 
-function vertexBox(vertex, place, figures, selected, onselect) {
+/** Return what a box contains that is seen from afar: its name in large letters, its load, and its first sign. */
+function farParts(vertex, busy, pressed, signs, zoom) {
+  const inner = BOX.width - 20, [sign] = signs, size = Math.round(Math.min(Math.max(9 / zoom, 24), 42)), rows = size > 30 ? 1 : 2;
+  return [
+    lines(vertex.name, Math.floor(inner / (0.62 * size)), rows).map((line, index) =>
+      s("text", { class: "vertex-far", "font-size": size, x: 12, y: (rows === 1 ? 52 : 30) + index * 30 }, line)),
+    s("text", { class: "vertex-far", "font-size": 30, x: BOX.width - 6, y: 97, "text-anchor": "end" }, sign ? sign[0] : ""),
+    loadRects(inner - 30, 78, 16, busy, pressed),
+  ];
+}
+
+function loadRects(width, y, height, busy, pressed) {
+  return [
+    s("rect", { class: "load-idle", x: 12, y, width, height, rx: 2 }), s("rect", { class: "load-busy", x: 12, y, width: width * busy, height }),
+    s("rect", { class: "load-pressed", x: 12 + width * busy, y, width: width * Math.max(pressed, 0), height }),
+  ];
+}
+
+function nearParts(vertex, states, state, busy, pressed, signs) {
+  const title = lines(vertex.name, 27, 2), inner = BOX.width - 20;
+  return [
+    title.map((line, index) => s("text", { class: "vertex-name", x: 12, y: (title.length === 1 ? 26 : 19) + index * 15 }, line)),
+    s("text", { class: "vertex-figure", x: 12, y: 54 },
+      `in ${rate(vertex.records_in_per_second)}/s   out ${rate(vertex.records_out_per_second)}/s`),
+    s("text", { class: "vertex-parallelism", x: BOX.width - 10, y: 54, "text-anchor": "end" }, `×${vertex.parallelism}`),
+    loadRects(inner, 62, 7, busy, pressed),
+    s("text", { class: "vertex-figure", x: 12, y: 83 },
+      states.length === 1 && state === "RUNNING"
+        ? `busy ${percent(vertex.busy_ms_per_second)}`
+        : Object.entries(vertex.states).map(([name, number]) => `${number} ${name}`).join(" ")),
+    vertex.watermark_lag_ms === null ? null
+      : s("text", { class: "vertex-figure", x: BOX.width - 10, y: 83, "text-anchor": "end" }, `lag ${duration(vertex.watermark_lag_ms)}`),
+    s("text", { class: "vertex-sign", x: 12, y: 98 }, signs.map(([sign, word]) => `${sign} ${word}`).join("   ")),
+  ];
+}
+
+function vertexBox(vertex, place, figures, selected, onselect, zoom) {
   const states = Object.keys(vertex.states);
   const state = states.length === 1 ? states[0] : states.includes("FAILED") ? "FAILED" : states.includes("RUNNING") ? "RUNNING" : states[0];
-  const title = lines(vertex.name, 27, 2), inner = BOX.width - 20;
   const busy = Math.min((vertex.busy_ms_per_second || 0) / 1000, 1);
   const pressed = Math.min((vertex.back_pressured_ms_per_second || 0) / 1000, 1 - busy);
   const open = () => onselect(vertex.id);
@@ -81,20 +117,7 @@ function vertexBox(vertex, place, figures, selected, onselect) {
   s("title", {}, vertex.name),
   s("rect", { class: "box", width: BOX.width, height: BOX.height, rx: 6 }),
   s("rect", { class: "edge-mark", width: 4, height: BOX.height - 12, y: 6, x: 0, rx: 2 }),
-  title.map((line, index) => s("text", { class: "vertex-name", x: 12, y: (title.length === 1 ? 26 : 19) + index * 15 }, line)),
-  s("text", { class: "vertex-figure", x: 12, y: 54 },
-    `in ${rate(vertex.records_in_per_second)}/s   out ${rate(vertex.records_out_per_second)}/s`),
-  s("text", { class: "vertex-parallelism", x: BOX.width - 10, y: 54, "text-anchor": "end" }, `×${vertex.parallelism}`),
-  s("rect", { class: "load-idle", x: 12, y: 62, width: inner, height: 7, rx: 2 }),
-  s("rect", { class: "load-busy", x: 12, y: 62, width: inner * busy, height: 7 }),
-  s("rect", { class: "load-pressed", x: 12 + inner * busy, y: 62, width: inner * Math.max(pressed, 0), height: 7 }),
-  s("text", { class: "vertex-figure", x: 12, y: 83 },
-    states.length === 1 && state === "RUNNING"
-      ? `busy ${percent(vertex.busy_ms_per_second)}`
-      : Object.entries(vertex.states).map(([name, number]) => `${number} ${name}`).join(" ")),
-  vertex.watermark_lag_ms === null ? null
-    : s("text", { class: "vertex-figure", x: BOX.width - 10, y: 83, "text-anchor": "end" }, `lag ${duration(vertex.watermark_lag_ms)}`),
-  s("text", { class: "vertex-sign", x: 12, y: 98 }, signs.map(([sign, word]) => `${sign} ${word}`).join("   ")));
+  zoom >= NEAR ? nearParts(vertex, states, state, busy, pressed, signs) : farParts(vertex, busy, pressed, signs, zoom));
 }
 
 function curve(points) {
@@ -106,11 +129,21 @@ function curve(points) {
   return path;
 }
 
-/** Return the drawing of a job's graph; `zoom` is 1 where it has its own size. */
-export function drawGraph(figures, { selected, onselect, zoom }) {
+let laid = { shape: "", plan: null };
+
+/** Return the edges of a job's graph, and the places of its vertices, which stay as long as its shape does. */
+function planOf(figures) {
   const index = new Map(figures.vertices.map((vertex, number) => [vertex.id, number]));
   const edges = figures.edges.filter((edge) => index.has(edge.from) && index.has(edge.to));
-  const plan = layered(figures.vertices.length, edges.map((edge) => [index.get(edge.from), index.get(edge.to)]), BOX, GAP);
+  const pairs = edges.map((edge) => [index.get(edge.from), index.get(edge.to)]);
+  const shape = `${figures.vertices.length} ${pairs.join(" ")}`;
+  if (laid.shape !== shape) laid = { shape, plan: layered(figures.vertices.length, pairs, BOX, GAP) };
+  return { index, edges, plan: laid.plan };
+}
+
+/** Return the drawing of a job's graph; `zoom` is 1 where it has its own size. */
+export function drawGraph(figures, { selected, onselect, zoom }) {
+  const { index, edges, plan } = planOf(figures), isNear = zoom >= NEAR;
   const width = plan.width + 2 * MARGIN, height = plan.height + 2 * MARGIN;
   const most = Math.max(...edges.map((edge) => edge.records_per_second || 0), 1);
   const drawn = edges.map((edge, number) => {
@@ -120,13 +153,13 @@ export function drawGraph(figures, { selected, onselect, zoom }) {
     return s("g", { key: `${edge.from}-${edge.to}-${number}`, class: `flow pressure-${level}` },
       s("path", { d: curve(points), "stroke-width": thickness.toFixed(2) }),
       s("path", { class: "arrow", d: `M${last.x - 7},${last.y - 5}L${last.x},${last.y}L${last.x - 7},${last.y + 5}` }),
-      s("text", { class: "flow-rate", x: (before.x + last.x) / 2, y: (before.y + last.y) / 2 - 7, "text-anchor": "middle" },
+      isNear && s("text", { class: "flow-rate", x: (before.x + last.x) / 2, y: (before.y + last.y) / 2 - 7, "text-anchor": "middle" },
         edge.records_per_second === null ? "" : `${rate(edge.records_per_second)}/s`),
-      s("text", { class: "flow-way", x: (before.x + last.x) / 2, y: (before.y + last.y) / 2 + 15, "text-anchor": "middle" },
+      isNear && s("text", { class: "flow-way", x: (before.x + last.x) / 2, y: (before.y + last.y) / 2 + 15, "text-anchor": "middle" },
         (edge.ship_strategy || "").toLowerCase()));
   });
   const boxes = figures.vertices.map((vertex, number) =>
-    vertexBox(vertex, plan.places[number], figures, vertex.id === selected, onselect));
+    vertexBox(vertex, plan.places[number], figures, vertex.id === selected, onselect, zoom));
   return s("svg", {
     class: "graph", viewBox: `${-MARGIN} ${-MARGIN} ${width} ${height}`, width: width * zoom, height: height * zoom,
     role: "group", "aria-label": "Job graph; the table below has the same figures",
@@ -135,8 +168,7 @@ export function drawGraph(figures, { selected, onselect, zoom }) {
 }
 
 /** Return the size of the drawing of a graph before it is zoomed. */
-export function graphWidth(figures) {
-  const index = new Map(figures.vertices.map((vertex, number) => [vertex.id, number]));
-  const edges = figures.edges.filter((edge) => index.has(edge.from) && index.has(edge.to));
-  return layered(figures.vertices.length, edges.map((edge) => [index.get(edge.from), index.get(edge.to)]), BOX, GAP).width + 2 * MARGIN;
+export function graphSize(figures) {
+  const { plan } = planOf(figures);
+  return { width: plan.width + 2 * MARGIN, height: plan.height + 2 * MARGIN };
 }

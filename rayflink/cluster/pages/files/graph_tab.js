@@ -1,28 +1,33 @@
 // The graph of a job with its figures, why it is slow, and what is beside it: one vertex with its subtasks.
 
 import { path } from "./api.js";
-import { badge, facts, h, loadBar, named, table } from "./dom.js";
+import { badge, facts, h, loadBar, named } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, rate, watermark } from "./format.js";
-import { drawGraph, graphWidth, remarks } from "./graph.js";
+import { drawGraph, graphSize, remarks } from "./graph.js";
 import { hotGroups } from "./hot_keys.js";
 import { flameGraph } from "./flame.js";
 import { remedy } from "./operations.js";
+import { firstOf, moreOf, reorder, sorted } from "./parts.js";
+import { table } from "./table.js";
 
 const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
 const ENDS = { FINISHED: "✓ it has finished: by the end of its input, or stopped with a savepoint", CANCELED: "■ it was cancelled, and has taken no savepoint" };
 const look = { zoom: null, sections: "subtasks", shown: "", job: "" };
-const LEAST_ZOOM = 0.3, READABLE_ZOOM = 0.62;
+const LEAST_ZOOM = 0.1, READABLE_ZOOM = 0.62, MOST_FINDINGS = 6, MOST_HEIGHT = 420;
+const subtaskOrder = { name: "", down: true };
 
 function reasons(findings, figures, hash, context) {
+  const list = `findings ${figures.jid}`;
   return h("section", { key: "reasons", class: "reasons", "aria-labelledby": "reasons-title" },
     h("h2", { id: "reasons-title" }, figures.has_ended ? "How did it end?" : "Why is it slow? Why is there no output?"),
     findings.length
-      ? h("ul", {}, findings.map((finding) => h("li", { class: `finding ${finding.severity}` },
+      ? h("ul", {}, firstOf(findings, list, MOST_FINDINGS).map((finding) => h("li", { class: `finding ${finding.severity}` },
         h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[finding.severity] || "ℹ"),
         h("span", { class: "unseen" }, `${finding.severity}: `),
         h("strong", {}, finding.vertex ? h("a", { href: `${hash}/graph/${encodeURIComponent(finding.vertex)}` }, finding.title) : finding.title),
         " ", h("span", {}, finding.detail), remedy(finding, figures, context))))
-      : h("p", { class: "small" }, figures.has_ended ? ENDS[figures.state] || "" : "✓ nothing holds it up: no vertex is saturated, nothing waits, the watermark moves"));
+      : h("p", { class: "small" }, figures.has_ended ? ENDS[figures.state] || "" : "✓ nothing holds it up: no vertex is saturated, nothing waits, the watermark moves"),
+    moreOf(findings, list, MOST_FINDINGS));
 }
 
 function vertexColumns(figures, hash) {
@@ -47,16 +52,16 @@ function vertexColumns(figures, hash) {
 function subtaskColumns(places) {
   const place = (subtask) => places.get(subtask.subtask);
   return [
-    { name: "Subtask", value: (subtask) => String(subtask.subtask), number: true },
-    { name: "State", value: (subtask) => badge(subtask.state) },
-    { name: "Attempt", value: (subtask) => String(subtask.attempt), number: true },
-    { name: "In/s", value: (subtask) => rate(subtask.records_in_per_second), number: true },
-    { name: "Out/s", value: (subtask) => rate(subtask.records_out_per_second), number: true },
-    { name: "In", value: (subtask) => count(subtask.records_in), number: true },
-    { name: "Out", value: (subtask) => count(subtask.records_out), number: true },
-    { name: "Bytes in", value: (subtask) => bytes(subtask.bytes_in), number: true },
-    { name: "Busy", value: (subtask) => h("span", { class: "load-cell" }, loadBar(subtask.busy_ms_per_second, subtask.back_pressured_ms_per_second), ` ${percent(subtask.busy_ms_per_second)}`) },
-    { name: "Back-pressure", value: (subtask) => percent(subtask.back_pressured_ms_per_second), number: true },
+    { name: "Subtask", sort: (subtask) => subtask.subtask, value: (subtask) => String(subtask.subtask), number: true },
+    { name: "State", sort: (subtask) => subtask.state, value: (subtask) => badge(subtask.state) },
+    { name: "Attempt", sort: (subtask) => subtask.attempt, value: (subtask) => String(subtask.attempt), number: true },
+    { name: "In/s", sort: (subtask) => subtask.records_in_per_second, value: (subtask) => rate(subtask.records_in_per_second), number: true },
+    { name: "Out/s", sort: (subtask) => subtask.records_out_per_second, value: (subtask) => rate(subtask.records_out_per_second), number: true },
+    { name: "In", sort: (subtask) => subtask.records_in, value: (subtask) => count(subtask.records_in), number: true },
+    { name: "Out", sort: (subtask) => subtask.records_out, value: (subtask) => count(subtask.records_out), number: true },
+    { name: "Bytes in", sort: (subtask) => subtask.bytes_in, value: (subtask) => bytes(subtask.bytes_in), number: true },
+    { name: "Busy", sort: (subtask) => subtask.busy_ms_per_second, value: (subtask) => h("span", { class: "load-cell" }, loadBar(subtask.busy_ms_per_second, subtask.back_pressured_ms_per_second), ` ${percent(subtask.busy_ms_per_second)}`) },
+    { name: "Back-pressure", sort: (subtask) => subtask.back_pressured_ms_per_second, value: (subtask) => percent(subtask.back_pressured_ms_per_second), number: true },
     { name: "Watermark", value: (subtask) => watermark(subtask.watermark_ms) },
     { name: "Began", value: (subtask) => moment(subtask.begin_ms) },
     {
@@ -115,7 +120,7 @@ function vertexPanel(vertex, figures, part, hash, redraw) {
   const places = new Map((part.subtasks?.subtasks || []).map((subtask) => [subtask.subtask, {
     id: subtask["taskmanager-id"], text: subtask.endpoint || subtask.host || subtask["taskmanager-id"],
   }]).filter(([, place]) => place.id && place.id !== "(unassigned)"));
-  const own = accumulatorRows(part.accumulators);
+  const own = accumulatorRows(part.accumulators), columns = subtaskColumns(places);
   const choose = (name) => () => {
     look.sections = name;
     redraw();
@@ -138,7 +143,8 @@ function vertexPanel(vertex, figures, part, hash, redraw) {
       type: "button", "aria-pressed": String(look.sections === name), onclick: choose(name),
     }, label))),
     look.sections === "subtasks" ? table({
-      caption: `Subtasks of ${vertex.name}`, key: (subtask) => String(subtask.subtask), rows: vertex.subtasks, columns: subtaskColumns(places),
+      caption: `Subtasks of ${vertex.name}`, key: (subtask) => String(subtask.subtask), columns, rows: sorted(vertex.subtasks, columns, subtaskOrder),
+      sorted: subtaskOrder, onsort: (name) => reorder(subtaskOrder, name, redraw),
       rowClass: (subtask) => vertex.skew && vertex.skew.ratio >= 1.5 && vertex.skew.subtask === subtask.subtask ? "hot" : null,
     }) : null,
     look.sections === "operators" ? operatorParts(part.vertex || { operators: [] }) : null,
@@ -149,7 +155,7 @@ function vertexPanel(vertex, figures, part, hash, redraw) {
     look.sections === "flame" ? flameGraph(part.flame, redraw) : null);
 }
 
-const ZOOMS = [0.5, 0.65, 0.8, 1, 1.25, 1.6];
+const ZOOMS = [0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.6];
 
 function zoomButtons(zoom, redraw) {
   const set = (value) => () => {
@@ -163,12 +169,13 @@ function zoomButtons(zoom, redraw) {
     h("button", { type: "button", "aria-label": "Larger", onclick: set(ZOOMS[Math.min(nearest + 1, ZOOMS.length - 1)]) }, "+"));
 }
 
-/** Scroll a drawing that has not room enough to its first source. */
-function showFirstVertex() {
-  const room = document.querySelector(".graph-scroll"), first = room?.querySelector(".vertex");
-  if (!first) return;
-  const inside = room.getBoundingClientRect(), box = first.getBoundingClientRect();
-  if (box.bottom > inside.bottom) room.scrollTop += box.top - inside.top - inside.height / 2;
+/** Scroll a drawing that has not room enough to the vertex that is open, or to the first source. */
+function showVertex() {
+  const room = document.querySelector(".graph-scroll"), shown = room?.querySelector(".vertex.selected") || room?.querySelector(".vertex");
+  if (!shown) return;
+  const inside = room.getBoundingClientRect(), box = shown.getBoundingClientRect();
+  if (box.bottom > inside.bottom || box.top < inside.top) room.scrollTop += box.top - inside.top - inside.height / 2;
+  if (box.right > inside.right || box.left < inside.left) room.scrollLeft += box.left - inside.left - inside.width / 2;
 }
 
 function legend() {
@@ -197,6 +204,7 @@ export function graphTab(context) {
       if (look.shown !== rest) {
         look.shown = rest;
         if (vertex) {
+          requestAnimationFrame(showVertex);
           announce(`subtasks of ${vertex.name} are shown below the graph`);
           requestAnimationFrame(() => document.getElementById("panel-title")?.scrollIntoView({ block: "nearest" }));
         }
@@ -204,10 +212,10 @@ export function graphTab(context) {
       const room = document.getElementById("main").clientWidth - 60;
       if (look.job !== figures.jid) {
         [look.job, look.zoom] = [figures.jid, null];
-        requestAnimationFrame(showFirstVertex);
+        requestAnimationFrame(showVertex);
       }
-      const fitting = Math.min(1, room / graphWidth(figures));
-      const zoom = look.zoom === "all" ? Math.max(fitting, LEAST_ZOOM) : look.zoom || Math.max(fitting, READABLE_ZOOM);
+      const size = graphSize(figures), fitting = Math.min(1, room / size.width), whole = Math.min(fitting, MOST_HEIGHT / size.height);
+      const zoom = look.zoom === "all" ? Math.max(whole, LEAST_ZOOM) : look.zoom || Math.max(fitting, READABLE_ZOOM);
       const toggle = (vertexId) => go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
       return [
         reasons(part.findings, figures, hash, context),

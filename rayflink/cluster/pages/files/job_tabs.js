@@ -1,8 +1,12 @@
 // Exceptions and configuration of a job.
 
 import { path, readIfAny } from "./api.js";
-import { facts, h, named, table } from "./dom.js";
+import { facts, h, named } from "./dom.js";
 import { count, moment, NONE, plural } from "./format.js";
+import { firstOf, moreOf } from "./parts.js";
+import { table } from "./table.js";
+
+const MOST_FAILURES = 20;
 
 function failurePart(failure, index) {
   return h("article", { key: `failure ${failure.last_ms} ${index}`, class: "failure" },
@@ -36,7 +40,8 @@ export function exceptionsTab({ flink }) {
       const times = figures.failures.reduce((sum, failure) => sum + failure.times, 0);
       return [
         h("p", { key: "sum" }, times ? `${plural(times, "failure")} of ${plural(figures.failures.length, "kind")}, the newest first.` : "✓ nothing has failed"),
-        figures.failures.map(failurePart),
+        firstOf(figures.failures, `failures ${figures.jid}`, MOST_FAILURES).map(failurePart),
+        moreOf(figures.failures, `failures ${figures.jid}`, MOST_FAILURES),
         history?.entries?.length ? h("details", { key: "history" },
           h("summary", {}, `One by one, with their processes (${count(history.entries.length)}${history.truncated ? ", older ones are left out" : ""})`),
           history.entries.map(entryPart)) : null,

@@ -1,8 +1,10 @@
 // The lists of jobs: those that run, and those that have ended.
 
 import { read, readIfAny } from "./api.js";
-import { badge, facts, h, loadBar, named, sparkline, table } from "./dom.js";
+import { badge, facts, h, loadBar, named, sparkline } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, plural, rate } from "./format.js";
+import { reorder, sorted } from "./parts.js";
+import { table } from "./table.js";
 import { remember, series } from "./trends.js";
 
 const view = { text: "", sort: { name: "", down: true } };
@@ -10,26 +12,6 @@ const ENDED = { name: "", down: true };
 
 function matches(job, text) {
   return !text || `${job.name} ${job.jid} ${job.state}`.toLowerCase().includes(text.toLowerCase());
-}
-
-function sorted(jobs, columns, order) {
-  const column = columns.find((candidate) => candidate.name === order.name);
-  if (!column?.sort) return jobs;
-  const sign = order.down ? -1 : 1;
-  const of = (job) => column.sort(job);
-  return [...jobs].sort((left, right) => {
-    const [a, b] = [of(left), of(right)];
-    if (a === b) return 0;
-    if (a === null || a === undefined) return 1;
-    if (b === null || b === undefined) return -1;
-    return (a < b ? -1 : 1) * sign;
-  });
-}
-
-function reorder(order, name, redraw) {
-  order.down = order.name === name ? !order.down : true;
-  order.name = name;
-  redraw();
 }
 
 function link(job) {
@@ -127,7 +109,7 @@ export function jobsPage({ redraw, announce }) {
         h("dl", { key: "tiles", class: "tiles" },
           tile("Running", count(running.filter((job) => job.state === "RUNNING").length)),
           tile("Not running yet", count(running.filter((job) => job.state !== "RUNNING").length)),
-          tile("Failed", failed ? h("span", { class: "bad" }, `✕ ${failed}`) : "0"),
+          tile("Failed", failed ? h("a", { class: "bad", href: "#/history" }, `✕ ${failed}`) : "0"),
           tile("Read", `${rate(read_)}/s`, "records"),
           overview && "slots-total" in overview ? tile("Slots", `${count(overview["slots-total"] - overview["slots-available"])} / ${count(overview["slots-total"])}`, "in use") : null,
           overview && "taskmanagers" in overview ? tile("Task managers", h("a", { href: "#/taskmanagers" }, count(overview.taskmanagers))) : null),

@@ -241,6 +241,7 @@ async function begin() {
   document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   addEventListener("hashchange", navigate);
   addEventListener("token", showToken);
+  addEventListener("redraw", redraw);
   try {
     const asked = (await read("config"))["refresh-interval"];
     if (asked > 0) intervalMs = Math.max(asked, 500);

@@ -1,8 +1,9 @@
 // Task managers, their nodes, and the job manager: metrics, logs, output, threads.
 
 import { path, readIfAny, readText } from "./api.js";
-import { facts, h, named, table } from "./dom.js";
+import { facts, h, named } from "./dom.js";
 import { bytes, count, duration, moment, NONE, plural } from "./format.js";
+import { table } from "./table.js";
 
 function hostOf(process) {
   const match = /@([^:/]+)[:/]/.exec(process.path || "");

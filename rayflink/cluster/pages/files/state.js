@@ -1,8 +1,9 @@
 // The state of a job by operator, name and key group, as its newest checkpoint has it.
 
 import { readIfAny } from "./api.js";
-import { facts, h, named, s, table } from "./dom.js";
+import { facts, h, named, s } from "./dom.js";
 import { bytes, count, moment, NONE, percent } from "./format.js";
+import { table } from "./table.js";
 
 const WIDTH = 512, ROW = 14;
 
