@@ -21,6 +21,7 @@ import ray
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing.load_curves import LoadCurve, LoadCurveSource
+from tests.cluster.watching import eventually
 
 def slow(number):
     time.sleep(0.02)
@@ -44,18 +45,23 @@ env = StreamExecutionEnvironment({
 numbers = env.from_source(LoadCurveSource(curve, int(time.time() * 1000)), source_name="in")
 numbers.key_by(lambda number: number).map(slow).name("Slow").sink_to(CollectSink("all"))
 client = env.execute_async("scaled")
-nodes, widths, status = [], [], {}
-while client.get_job_status().result().name in ("CREATED", "RUNNING", "RESTARTING", "INITIALIZING"):
+nodes, widths = [], []
+
+def runs():
     status = client.status()
     alive = sum(node["Alive"] for node in ray.nodes())
     width = max(vertex["parallelism"] for vertex in status["vertices"])
     for values, value in ((nodes, alive), (widths, width)):
         if not values or values[-1] != value:
             values.append(value)
-    runs = all(set(vertex["states"]) == {"RUNNING"} for vertex in status["vertices"])
-    if runs and widths[-1] == 1 < max(widths) and nodes[-1] < max(nodes):
-        client.stop_with_savepoint(True, sys.argv[1]).result()
-    time.sleep(0.5)
+    return all(set(vertex["states"]) == {"RUNNING"} for vertex in status["vertices"])
+
+has_grown = eventually(lambda: runs() and widths[-1] > 1 and nodes[-1] > 1, within_s=90)
+assert has_grown, (widths, nodes, client.status()["autoscaler"])
+has_shrunk = eventually(lambda: runs() and widths[-1] == 1 and nodes[-1] < max(nodes), within_s=120)
+assert has_shrunk, (widths, nodes, client.status()["autoscaler"])
+status = client.status()
+client.stop_with_savepoint(True, sys.argv[1]).result()
 result = client.get_job_execution_result().result()
 everything = sorted(result.get_accumulator_result("all"))
 parts = [[number for number in everything if number % 16 == part] for part in range(16)]
@@ -90,6 +96,7 @@ from ray.cluster_utils import Cluster
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.testing.load_curves import LoadCurve, LoadCurveSource
+from tests.cluster.watching import eventually
 
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 cluster = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
@@ -112,26 +119,28 @@ numbers = env.from_source(LoadCurveSource(curve, int(time.time() * 1000)), sourc
 counts = numbers.map(lambda number: (number % 16, 1)).key_by(lambda pair: pair[0]).sum(1).name("Count")
 counts.sink_to(CollectSink("all"))
 client = env.execute_async("reactive")
-widths, since, node, is_stopped = [], time.monotonic(), None, False
-while client.get_job_status().result().name in ("CREATED", "RUNNING", "RESTARTING", "INITIALIZING"):
-    vertices = client.status()["vertices"]
-    runs = all(set(vertex["states"]) == {"RUNNING"} for vertex in vertices)
-    width = max(vertex["parallelism"] for vertex in vertices)
-    if not runs or not widths or widths[-1] != width:
-        since = time.monotonic()
-    if not widths or widths[-1] != width:
-        widths.append(width)
-        print("width", width, file=sys.stderr, flush=True)
-    if time.monotonic() - since > 3:  # long enough for checkpoints of this layout
-        if node is None:
-            node = cluster.add_node(**NODE)
-        elif widths == [1, 2] and node:
-            cluster.remove_node(node, allow_graceful=False)
-            node = False
-        elif widths == [1, 2, 1] and not is_stopped:
-            is_stopped = True
-            client.stop_with_savepoint(True, f"{sys.argv[1]}/savepoints").result()
-    time.sleep(0.3)
+widths = []
+
+def completed():
+    return client.status()["metrics"]["lastCompletedCheckpointId"]
+
+def run_with(width):  # until all its tasks run, and have taken two checkpoints
+    def runs():
+        vertices = client.status()["vertices"]
+        seen = max(vertex["parallelism"] for vertex in vertices)
+        if not widths or widths[-1] != seen:
+            widths.append(seen)
+        return seen == width and all(set(vertex["states"]) == {"RUNNING"} for vertex in vertices)
+    assert eventually(runs, within_s=60), (widths, client.status()["exceptions"])
+    before = completed()
+    assert eventually(lambda: completed() >= before + 2, within_s=60), client.status()["metrics"]
+
+run_with(1)
+node = cluster.add_node(**NODE)
+run_with(2)
+cluster.remove_node(node, allow_graceful=False)
+run_with(1)
+client.stop_with_savepoint(True, f"{sys.argv[1]}/savepoints").result()
 counts_of = defaultdict(list)
 for key, count in client.get_job_execution_result().result().get_accumulator_result("all"):
     counts_of[key].append(count)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from rayflink.actors.job.history.history_files import read_history
 from rayflink.actors.on_ray.driver.ray_cluster import attach
+from rayflink.state.storage.local_storage import LocalStorage
 from tests.cluster import watching
 from tests.exactly_once.running import RunningJob, TwoNodes, processes, two_nodes
 
@@ -22,6 +25,14 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 WITHIN_S = 60
 RECORDS = 12_000
 OFTEN = ["execution.checkpointing.interval=300 ms"]
+ADVISED = [
+    "job.autoscaler.enabled=true", "job.autoscaler.scaling.enabled=false",
+    "autoscaler.standalone.control-loop.interval=1 s", "job.autoscaler.metrics.window=2 s",
+    "job.autoscaler.stabilization.interval=100 ms",
+    "job.autoscaler.utilization.target=0.0002", "job.autoscaler.utilization.max=0.0003",
+    "job.autoscaler.utilization.min=0.0001",
+]  # fmt: skip
+"""Options with which the autoscaler finds any task too busy, and says so each second."""
 
 
 @contextmanager
@@ -59,13 +70,18 @@ def ended(driver: subprocess.Popen[str]) -> tuple[int, str]:
 
 @pytest.mark.spec("H73", "S11", "S12", "S01", "one", "checkpoints", "S13", "next", "S14", "coordinator", "I38", "store")
 def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Path):
-    job = RunningJob(tmp_path, RECORDS, OFTEN)
+    job = RunningJob(tmp_path, RECORDS, [*OFTEN, *ADVISED])
     with under_way(job):
         ((name, pid),) = processes("coordinator")
+        handle = attach(name.partition("/")[0], watching.NAMESPACE)
+        advised = watching.eventually(lambda: stored_advice(job), WITHIN_S)
+        assert advised, handle.status()["autoscaler"]
         os.kill(pid, signal.SIGKILL)
         assert watching.eventually(lambda: not psutil.pid_exists(pid), 10)
-        handle = attach(name.partition("/")[0], watching.NAMESPACE)
+        killed_ms = time.time() * 1000
         told = handle.status()  # waits until it is back
+        assert advised <= advice_in(told), "what was decided outlives the coordinator"
+        assert watching.eventually(lambda: max(advice_in(handle.status())) > killed_ms, WITHIN_S), "it decides on"
         assert told["metrics"]["numRestarts"] == 1
         assert told["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
         assert attempts(told) == {1}
@@ -73,6 +89,20 @@ def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Pa
         job.finish(WITHIN_S)
     assert job.verdict()[0], job.verdict()[1]
     assert list((tmp_path / "checkpoints-1").rglob("*")) == [], "a job that has finished leaves nothing"
+
+
+def stored_advice(job: RunningJob) -> set[int]:
+    """When the autoscaler has decided, by the history that is stored beside the checkpoints."""
+    folders = list((job.folder / "checkpoints-1").iterdir())
+    decided = [read_history(LocalStorage(folder)).autoscaling.get("decisions", ()) for folder in folders]
+    return {decision["decided_ms"] for decisions in decided for decision in decisions}
+
+
+def advice_in(status: dict[str, Any]) -> set[int]:
+    """When it has decided, by the status of the job."""
+    decisions = status["autoscaler"]["decisions"]
+    assert {decision["outcome"] for decision in decisions} == {"advice"}
+    return {decision["timestamp"] for decision in decisions}
 
 
 def attempts(status: dict[str, Any]) -> set[int]:
