@@ -86,7 +86,10 @@ def keep_picture(page: Page, name: str) -> None:
         image_library = pytest.importorskip("PIL.Image", reason="pip install pillow")
         image = image_library.open(io.BytesIO(page.screenshot()))
         path.parent.mkdir(parents=True, exist_ok=True)
-        image.convert("RGB").quantize(128, dither=image_library.Dither.NONE).save(path, optimize=True)
+        few = image.convert("RGB").quantize(
+            192, image_library.Quantize.MAXCOVERAGE, dither=image_library.Dither.NONE
+        )
+        few.save(path, optimize=True)
     assert 0 < path.stat().st_size < MOST_PICTURE_BYTES, f"{path.name}: RAYFLINK_WRITE_PICTURES=1 writes it"
 
 
@@ -146,14 +149,16 @@ def test_a_vertex_shows_where_its_time_goes(cluster: ClusterServer, jobs: dict[s
     assert not violations(page)
 
 
-def test_hostile_names_are_text(cluster: ClusterServer, jobs: dict[str, str], look_at: Open) -> None:
+def test_hostile_names_are_text(
+    cluster: ClusterServer, jobs: dict[str, str], look_at: Open, open_page: Open
+) -> None:
     for part in ("graph", "exceptions", "checkpoints", "state", "configuration"):
         page = look_at(f"{cluster.url}/{JOB.format(jobs[BROKEN], part)}")
         page.get_by_role("region", name=part, exact=False).locator("visible=true").first.wait_for()
         page.get_by_text("loading", exact=True).first.wait_for(state="detached")
         assert page.locator("h1 bdi").text_content() == f"broken {HOSTILE}".replace("\u202e", "\\u202e")
         assert page.locator("main img, main script, main iframe").count() == 0
-    page = look_at(f"{cluster.url}/#/jobs/{'<img src=x onerror=alert(1)>'}", expected=(400,))
+    page = open_page(f"{cluster.url}/#/jobs/{'<img src=x onerror=alert(1)>'}", expected=(400,))
     wait_for(page, "32 hexadecimal digits")
 
 
@@ -216,6 +221,10 @@ def test_a_job_is_operated_by_click(
     dialog.get_by_role("button", name="Cancel it").click()
     page.get_by_role("heading", level=1).get_by_text("CANCELED").wait_for()
     assert page.get_by_role("button", name="Savepoint…").count() == 0
+    page.get_by_role("button", name="Start again…").first.click()
+    dialog.get_by_label("the newest: savepoint").wait_for()
+    keep_picture(page, "restart")
+    assert not violations(page)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import { s } from "./dom.js";
 import { duration, percent, rate } from "./format.js";
 import { layered } from "./layout.js";
 
-const BOX = { width: 212, height: 104 }, GAP = { x: 96, y: 22 }, MARGIN = 10;
+const BOX = { width: 212, height: 108 }, GAP = { x: 96, y: 22 }, MARGIN = 10;
 const NEAR = 0.45;
 export const PRESSED = 100, HIGHLY_PRESSED = 500, BUSY = 800, SKEWED = 1.5;
 
@@ -90,7 +90,7 @@ function nearParts(vertex, states, state, busy, pressed, signs) {
         : Object.entries(vertex.states).map(([name, number]) => `${number} ${name}`).join(" ")),
     vertex.watermark_lag_ms === null ? null
       : s("text", { class: "vertex-figure", x: BOX.width - 10, y: 83, "text-anchor": "end" }, `lag ${duration(vertex.watermark_lag_ms)}`),
-    s("text", { class: "vertex-sign", x: 12, y: 98 }, signs.map(([sign, word]) => `${sign} ${word}`).join("   ")),
+    s("text", { class: "vertex-sign", x: 12, y: 101 }, signs.map(([sign, word]) => `${sign} ${word}`).join("   ")),
   ];
 }
 

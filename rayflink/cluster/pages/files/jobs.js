@@ -60,12 +60,17 @@ const ENDED_COLUMNS = [
   { name: "Checkpoints", value: (job) => count(job.checkpoints.completed), number: true, sort: (job) => job.checkpoints.completed },
   {
     name: "Failure", value: (job) => job.state === "FAILED" && job.last_failure
-      ? h("span", { class: "cut", title: job.last_failure.text }, job.last_failure.operator ? `${job.last_failure.operator}: ` : "", job.last_failure.error) : "",
+      ? h("span", { class: "cut failure-text", title: job.last_failure.text }, job.last_failure.operator ? `${job.last_failure.operator}: ` : "", job.last_failure.error) : "",
   },
   {
     name: "Started again", value: (job) => job.restarted_as.map((id) => h("a", { class: "moment", href: `#/jobs/${encodeURIComponent(id)}` }, `↻ ${id.slice(0, 8)}`)),
   },
 ];
+
+/** Return the columns of jobs that have ended; that of new starts is left out where there is none. */
+function endedColumns(jobs) {
+  return jobs.some((job) => job.restarted_as.length) ? ENDED_COLUMNS : ENDED_COLUMNS.slice(0, -1);
+}
 
 function findField(redraw) {
   return h("label", { class: "find" }, h("span", { class: "unseen" }, "Find jobs"),
@@ -121,7 +126,7 @@ export function jobsPage({ redraw, announce }) {
         past.length ? h("div", { key: "past" },
           h("h2", {}, "Ended last"),
           table({
-            caption: "Jobs that ended last", columns: ENDED_COLUMNS, rows: past, key: (job) => job.jid,
+            caption: "Jobs that ended last", columns: endedColumns(past), rows: past, key: (job) => job.jid,
           }),
           ended.length > past.length ? h("p", {}, h("a", { href: "#/history" }, `all ${plural(ended.length, "job")} that ended`)) : null) : null,
       ];
@@ -142,7 +147,7 @@ export function historyPage({ redraw }) {
         h("div", { key: "head", class: "head" }, h("h1", {}, "Jobs that have ended"), findField(redraw)),
         facts(Object.entries(counts).map(([state, number]) => [badge(state), count(number)])),
         table({
-          caption: "Jobs that have ended", columns: ENDED_COLUMNS, rows: shown, key: (job) => job.jid, sorted: ENDED,
+          caption: "Jobs that have ended", columns: endedColumns(shown), rows: shown, key: (job) => job.jid, sorted: ENDED,
           onsort: (name) => reorder(ENDED, name, redraw), empty: view.text ? "no job that has ended matches" : "no job has ended yet",
         }),
       ];
