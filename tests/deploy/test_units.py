@@ -42,6 +42,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 def test_a_unit_starts_again_and_has_no_rights(unit: Path) -> None:
     settings = dict(line.split("=", 1) for line in unit.read_text().splitlines() if re.match(r"\w+=", line))
     assert (settings["User"], settings["Restart"], settings["NoNewPrivileges"]) == ("rayflink", "always", "yes")
+    assert settings.get("SuccessExitStatus") == ("1" if "--block" in settings["ExecStart"] else None)
     assert settings["EnvironmentFile"] == "/etc/rayflink/rayflink.env"
     variables = (unit.parent / "rayflink.env").read_text()
     for name in re.findall(r"\$\{?(\w+)", unit.read_text()):
