@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import ray
+from ray.exceptions import RayError
 
-from rayflink.common.errors import JobExecutionError, RayflinkError
+from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError
 from rayflink.common.metrics.job_report import short
 from rayflink.common.text_output.logs import get_logger
 from rayflink.common.user_code.python_archives import PythonArchive
@@ -239,7 +240,16 @@ class DispatchedJobs:
 
         Raises:
             JobExecutionError: it cannot be loaded on the cluster.
+            TaskLost, ControlPlaneTimeout: its coordinator or Ray's control service is lost; it may start all the same.
         """
+        began = time.monotonic()
+        try:
+            return self._start(job)
+        except RayError as error:  # of Ray's control service: those of the coordinator have other names
+            waited_ms = int((time.monotonic() - began) * 1000)
+            raise ControlPlaneTimeout("the start of a job", "the control service (GCS) of Ray", waited_ms) from error
+
+    def _start(self, job: Dispatched) -> DispatchedJob:
         blueprint = coordinator_class().options(
             name=f"{job.job_id}/{COORDINATOR}",
             namespace=self._namespace,

@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray.exceptions import RpcError
 
+from rayflink.actors.job.submission import Submission
 from rayflink.actors.on_ray.driver import dispatched_jobs
-from rayflink.actors.on_ray.driver.dispatched_jobs import DispatchedJobs
+from rayflink.actors.on_ray.driver.dispatched_jobs import Dispatched, DispatchedJob, DispatchedJobs
 from rayflink.actors.on_ray.driver.ray_job_board import JobBoard
+from rayflink.common.errors import ControlPlaneTimeout
 from tests.actors.on_ray.test_job_board import STATUS, Service
 
 JOB = STATUS["jid"]
@@ -50,3 +53,25 @@ def test_the_entry_of_a_dead_coordinator_is_removed(cluster: SimpleNamespace, mo
     JobBoard(cluster.service, "rayflink").publish(STATUS, 0, 0)
     monkeypatch.setattr(dispatched_jobs, "_coordinator", lambda job_id, namespace: None)
     assert cluster.jobs.statuses() == [] and not cluster.service
+
+
+@pytest.mark.parametrize("lost_at", ["making the coordinator", "ending a coordinator that does not answer"])
+def test_a_start_without_the_control_service_of_ray_is_no_refusal(
+    cluster: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, lost_at: str
+) -> None:
+    """A dispatcher tries such a start again; it would list a job whose start is refused as failed."""
+
+    def lose(*_: object, **__: object) -> Any:
+        raise RpcError("the control service is gone")
+
+    def time_out(*_: object) -> None:
+        raise ControlPlaneTimeout("start", "the coordinator", 1000)
+
+    make = lose if lost_at.startswith("making") else lambda *_: "the coordinator"
+    blueprint = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=make))
+    monkeypatch.setattr(dispatched_jobs, "coordinator_class", lambda: blueprint)
+    monkeypatch.setattr(dispatched_jobs, "_runtime_env", lambda job: {})
+    monkeypatch.setattr(DispatchedJob, "begin", time_out)
+    monkeypatch.setattr(dispatched_jobs.ray, "kill", lose)
+    with pytest.raises(ControlPlaneTimeout, match=r"the start of a job: no answer from the control service"):
+        cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))
