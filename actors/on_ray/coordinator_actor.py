@@ -14,7 +14,6 @@ import ray
 
 from rayflink.common.text_output.plain_table import printable
 
-from .process_session import begin_session, own_niceness
 from .ray_handles import RayActorClass
 
 if TYPE_CHECKING:
@@ -102,7 +101,6 @@ class CoordinatorActor:
     def __init__(self, job_id: str, stored: Stored | None = None, title: str = "") -> None:
         from .ray_coordinator import Coordinator  # slow: it loads numpy
 
-        begin_session(own_niceness())
         self._title = title or job_id
         self._coordinator = Coordinator(stored)
         self._started = threading.Event()

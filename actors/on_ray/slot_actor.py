@@ -29,7 +29,6 @@ from ..task.process_inspection import ProcessInspection, process_begin
 from .deployment_check import DeploymentGuard, SlotAssignment
 from .driver.terminal import Text
 from .process_files import FileFacts, ProcessFiles
-from .process_session import begin_session, own_niceness
 from .ray_handles import RayActor, RayActorClass
 from .ray_job_files import job_folder
 from .ray_task import PeerDirectory, RayTask, SlotProcess
@@ -48,7 +47,6 @@ class SlotActor:
     """
 
     def __init__(self, assignment: SlotAssignment) -> None:
-        begin_session(own_niceness())
         use_malloc_for_columns()
         reuse_large_blocks()
         self._coordinator: RayActor = None
