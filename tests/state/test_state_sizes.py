@@ -104,7 +104,7 @@ def test_a_database_tells_its_states_its_hot_key_group_and_what_is_new(tmp_path:
     largest = max(sizes["visits"].groups, key=lambda part: part.size_bytes)
     assert largest.first == hot and largest.size_bytes > sizes["visits"].size_bytes / 2
     assert sizes["visits"].entries == pytest.approx(2_000 * 3 + 5_000, rel=0.05) and sizes["visits"].is_estimate
-    assert sizes["total"].entries == 2_000 and sizes["log"].entries == -1
+    assert sizes["total"].entries == pytest.approx(2_000, rel=0.01) and sizes["log"].entries == -1
     whole = sum(size_of(blob) for database in first.databases for name, blob in database.files.items()
                 if name.endswith(".sst"))  # fmt: skip
     columns = [size for size in first.sizes if size.is_estimate]
