@@ -29,7 +29,7 @@ __all__ = ["Gateway", "GatewayClient", "GatewayStatement"]
 
 _VERSION = "/v2"
 _MOST_WAIT_S, _FIRST_WAIT_S = 0.5, 0.01
-_HEARTBEAT_S = 60.0
+_HEARTBEAT_S, _LAST_CALLS_S = 60.0, 1.0
 HEARTBEAT = "heartbeat of a SQL gateway's session"
 _CONNECTIONS = 4
 """Connections that are held open: of fetches, and of what goes on beside them."""
@@ -181,20 +181,25 @@ _Later = queue.SimpleQueue[Callable[[], None] | None]
 
 
 def _beat(client: weakref.ref[GatewayClient], later: _Later) -> None:
-    """Send heartbeats, and make the calls that wait, until a session is closed or its client is gone."""
+    """Send heartbeats, and make the calls that wait, until a session is closed or its client is gone.
+
+    Calls that come a moment after that are made too: the garbage collector drops a client before its statements.
+    """
+    timeout_s, is_ending = _HEARTBEAT_S, False
     while True:
         try:
-            call = later.get(timeout=_HEARTBEAT_S)
+            call = later.get(timeout=timeout_s)
         except queue.Empty:
             session = client()
-            if session is None:
+            if session is None or is_ending:
                 return
             session.send_heartbeat()
             del session
             continue
         if call is None:
-            return
-        call()
+            timeout_s, is_ending = _LAST_CALLS_S, True
+        else:
+            call()
         del call
 
 

@@ -96,7 +96,8 @@ def test_a_query_without_end_is_read_as_it_comes_until_it_is_cancelled(connect):
         assert connection.execute("SELECT 1").fetchall() == [(1,)]
 
 
-def test_rows_that_are_dropped_end_their_query_in_another_thread(gateway_url, monkeypatch):
+@pytest.mark.parametrize("what", ["alone", "with its connection"])
+def test_rows_that_are_dropped_end_their_query_in_another_thread(gateway_url, monkeypatch, what):
     """The garbage collector drops them in any thread: one that serves the gateway would wait for its own answer."""
     requests, is_closed, request = [], threading.Event(), GatewayClient.request
 
@@ -107,14 +108,18 @@ def test_rows_that_are_dropped_end_their_query_in_another_thread(gateway_url, mo
             is_closed.set()
         return answer
 
-    with dbapi.connect(gateway_url, mode="streaming", options={"execution.target": "local"}) as connection:
-        connection.execute(ENDLESS)
-        cursor = connection.execute("SELECT n FROM endless")
-        assert len(cursor.fetchmany(5)) == 5
-        monkeypatch.setattr(GatewayClient, "request", recorded)
-        del cursor
-        gc.collect()
-        assert is_closed.wait(30)
+    connection = dbapi.connect(gateway_url, mode="streaming", options={"execution.target": "local"})
+    connection.execute(ENDLESS)
+    cursor = connection.execute("SELECT n FROM endless")
+    assert len(cursor.fetchmany(5)) == 5
+    monkeypatch.setattr(GatewayClient, "request", recorded)
+    if what == "with its connection":
+        cycle = [connection, cursor]
+        cycle.append(cycle)
+        del connection, cycle
+    del cursor
+    gc.collect()
+    assert is_closed.wait(30)
     assert ("DELETE", "close", HEARTBEAT) in requests
 
 

@@ -79,12 +79,12 @@ def test_a_coordinator_that_was_killed_comes_back_and_loses_nothing(tmp_path: Pa
         os.kill(pid, signal.SIGKILL)
         assert watching.eventually(lambda: not psutil.pid_exists(pid), 10)
         killed_ms = time.time() * 1000
-        told = handle.status()  # waits until it is back
-        assert advised <= advice_in(told), "what was decided outlives the coordinator"
+        status = handle.status()  # waits until it is back
+        assert advised <= advice_in(status), "what was decided outlives the coordinator"
         assert watching.eventually(lambda: max(advice_in(handle.status())) > killed_ms, WITHIN_S), "it decides on"
-        assert told["metrics"]["numRestarts"] == 1
-        assert told["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
-        assert attempts(told) == {1}
+        assert status["metrics"]["numRestarts"] == 1
+        assert status["exceptions"][-1]["exception"].startswith("the job's coordinator was lost (epoch 1); another")
+        assert attempts(status) == {1}
         job.await_checkpoint(102, WITHIN_S)
         job.finish(WITHIN_S)
     assert job.verdict()[0], job.verdict()[1]
@@ -161,8 +161,8 @@ def test_a_lost_node_is_found_in_seconds_and_its_tasks_wait_for_another(tmp_path
         nodes.join_worker(WITHIN_S)
         assert watching.eventually(lambda: handle.status()["slots"] == "granted", WITHIN_S)
         job.await_checkpoint(job.newest_checkpoint() + 2, WITHIN_S)
-        told = handle.status()
-        assert told["metrics"]["numRestarts"] >= 1
-        assert told["recovery"]["total_ms"] >= told["recovery"]["deployed_ms"] > 0
+        status = handle.status()
+        assert status["metrics"]["numRestarts"] >= 1
+        assert status["recovery"]["total_ms"] >= status["recovery"]["deployed_ms"] > 0
         job.finish(WITHIN_S)
     assert job.verdict()[0], job.verdict()[1]

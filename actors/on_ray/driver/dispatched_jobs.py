@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import GetTimeoutError, RaySystemError, RpcError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError
 from rayflink.common.metrics.job_report import short
@@ -35,6 +35,8 @@ from .terminal import News
 log = get_logger(__name__)
 Document: TypeAlias = "dict[str, Any]"
 """A JSON object."""
+CONTROL_SERVICE_LOST = (GetTimeoutError, RaySystemError, RpcError)
+"""What Ray raises without its control service. Errors of a job have other classes: that of its environment is none."""
 SUSPEND_S = 30.0
 FRESH_S = 0.5
 """Seconds between two looks at what jobs have published."""
@@ -245,7 +247,7 @@ class DispatchedJobs:
         began = time.monotonic()
         try:
             return self._start(job)
-        except RayError as error:  # of Ray's control service: those of the coordinator have other names
+        except CONTROL_SERVICE_LOST as error:
             waited_ms = int((time.monotonic() - began) * 1000)
             raise ControlPlaneTimeout("the start of a job", "the control service (GCS) of Ray", waited_ms) from error
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ray.exceptions import RpcError
+from ray.exceptions import RpcError, RuntimeEnvSetupError
 
 from rayflink.actors.job.submission import Submission
 from rayflink.actors.on_ray.driver import dispatched_jobs
@@ -74,4 +74,18 @@ def test_a_start_without_the_control_service_of_ray_is_no_refusal(
     monkeypatch.setattr(DispatchedJob, "begin", time_out)
     monkeypatch.setattr(dispatched_jobs.ray, "kill", lose)
     with pytest.raises(ControlPlaneTimeout, match=r"the start of a job: no answer from the control service"):
+        cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))
+
+
+def test_an_environment_that_cannot_be_set_up_is_a_refusal(
+    cluster: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeEnvSetupError("pip failed")
+
+    blueprint = SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *_: "the coordinator"))
+    monkeypatch.setattr(dispatched_jobs, "coordinator_class", lambda: blueprint)
+    monkeypatch.setattr(dispatched_jobs, "_runtime_env", lambda job: {})
+    monkeypatch.setattr(DispatchedJob, "begin", fail)
+    with pytest.raises(RuntimeEnvSetupError):  # no other try would go better
         cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))
