@@ -31,7 +31,7 @@ BUCKET = "data"
 _ACCOUNT = "devstoreaccount1"
 _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Azurite's account, which is the same everywhere."""
-STARTS_WITHIN_S = 30
+STARTS_WITHIN_S = 60
 
 
 class RealStore(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -34,6 +35,7 @@ def two_nodes(cpus: int = 1) -> Iterator[str]:
         cluster.wait_for_nodes()
         yield cluster.address
     finally:
+        readers = [thread.name for thread in threading.enumerate() if thread.name == "statuses"]
         ray.shutdown()
         cluster.shutdown()
         for name, value in before.items():
@@ -41,6 +43,7 @@ def two_nodes(cpus: int = 1) -> Iterator[str]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+    assert not readers, "a RayRunner was not closed: Ray would end this process a minute after the cluster's end"
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from rayflink.cluster.jobs.cluster_process import UnknownProcess
@@ -42,5 +44,5 @@ def test_a_dispatcher_sees_into_the_processes_of_a_job(tmp_path):
     assert job is not None and job.checkpoint("c" * 32, 20.0) == (1, "")
     client.cancel()
     assert watching.eventually(lambda: process.process_id not in {p.process_id for p in processes.list()}, within_s=30)
-    with pytest.raises(UnknownProcess):
+    with contextlib.closing(runner), pytest.raises(UnknownProcess):
         processes.threads(process.process_id)

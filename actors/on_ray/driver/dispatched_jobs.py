@@ -157,6 +157,7 @@ class StatusBoard:
         self._namespace = namespace
         self._board: JobBoard | None = None
         self._reading = threading.Lock()
+        self._closed = threading.Event()
         self._thread: threading.Thread | None = None
         self._read_at = float("-inf")
         self._error: JobExecutionError | None = None
@@ -182,9 +183,16 @@ class StatusBoard:
                 self._thread = threading.Thread(target=self._read_again, name="statuses", daemon=True)
                 self._thread.start()
 
+    def close(self) -> None:
+        """End the thread, which must not outlive the cluster: Ray ends a process that calls a lost one for a minute."""
+        self._closed.set()
+        with self._reading:  # a call under way returns first
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
     def _read_again(self) -> None:
-        while True:
-            time.sleep(FRESH_S)
+        while not self._closed.wait(FRESH_S):
             with self._reading:
                 self._refresh()
 
@@ -331,6 +339,10 @@ class DispatchedJobs:
     def log(self, job_id: str, positions: Mapping[str, int]) -> Sequence[Piece]:
         """Return what follows the positions in the log of a job, on all nodes."""
         return log_pieces(job_id, self._namespace, dict(positions))
+
+    def close(self) -> None:
+        """Stop reading statuses; the jobs go on."""
+        self._board.close()
 
 
 def _runtime_env(job: Dispatched) -> Document:

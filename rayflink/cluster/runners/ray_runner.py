@@ -90,4 +90,5 @@ class RayRunner:
         return self._jobs.log(job_id, positions)
 
     def close(self) -> None:
-        """Do nothing: the jobs go on."""
+        """Stop looking after the jobs, which go on."""
+        self._jobs.close()

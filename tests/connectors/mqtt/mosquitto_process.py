@@ -20,7 +20,7 @@ from benchmarks.servers.bound_process import start_bound
 from rayflink.connectors.mqtt.mqtt_broker import MqttBroker
 from rayflink.connectors.mqtt.mqtt_connection import MqttConnection, MqttSession
 
-STARTS_WITHIN_S = 20
+STARTS_WITHIN_S = 60
 _SETTINGS = """
 user root
 listener {port} 127.0.0.1

@@ -18,7 +18,7 @@ import nkeys
 
 from benchmarks.servers.bound_process import start_bound
 
-STARTS_WITHIN_S = 20
+STARTS_WITHIN_S = 60
 _SETTINGS = """
 server_name: "rayflink-test"
 listen: "127.0.0.1:{port}"

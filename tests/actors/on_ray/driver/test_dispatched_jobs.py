@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +23,7 @@ FAR_MS = 1 << 50
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """A control service, the number of questions where a coordinator is, and the jobs of a dispatcher."""
     cluster = SimpleNamespace(service=Service(), looked=0, jobs=DispatchedJobs("rayflink"))
 
@@ -33,7 +35,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(dispatched_jobs.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(JobBoard, "of_cluster", lambda namespace: JobBoard(cluster.service, namespace))
     monkeypatch.setattr(dispatched_jobs, "_coordinator", coordinator)
-    return cluster
+    yield cluster
+    cluster.jobs.close()
 
 
 def test_a_job_that_was_found_once_is_read_from_what_it_publishes(cluster: SimpleNamespace) -> None:
@@ -42,6 +45,15 @@ def test_a_job_that_was_found_once_is_read_from_what_it_publishes(cluster: Simpl
     found = cluster.jobs.find(JOB)
     assert cluster.jobs.known(JOB) is found and cluster.looked == 1
     assert (found.status(), found.checkpoints()) == (STATUS, {"counts": {"completed": 3}})
+
+
+def test_nothing_asks_the_control_service_after_the_end_of_the_dispatcher(cluster: SimpleNamespace) -> None:
+    """Ray ends a process that goes on calling a control service which is gone, with status 1 and without a word."""
+    JobBoard(cluster.service, "rayflink").publish(STATUS, 0, FAR_MS)
+    assert cluster.jobs.statuses() == [STATUS]
+    assert [thread for thread in threading.enumerate() if thread.name == "statuses"]
+    cluster.jobs.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "statuses"]
 
 
 def test_a_job_that_has_published_nothing_has_to_be_found(cluster: SimpleNamespace) -> None:
