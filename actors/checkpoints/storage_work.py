@@ -25,7 +25,7 @@ class StorageWork:
     """A thread that does one piece of work after the other; a storage that hangs blocks that thread only."""
 
     def __init__(self) -> None:
-        self._work: queue.Queue[tuple[Callable[..., object], tuple[object, ...]]] = queue.Queue()
+        self._work: queue.Queue[tuple[Callable[..., object], tuple[object, ...]] | None] = queue.Queue()
         threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
 
     def submit(self, do: Callable[..., object], *arguments: object) -> None:
@@ -50,14 +50,30 @@ class StorageWork:
                 self._work.all_tasks_done.wait(left)
         return True
 
+    def drop(self) -> None:
+        """Drop the work that waits; what is being done goes on."""
+        while True:
+            try:
+                self._work.get_nowait()
+            except queue.Empty:
+                return
+            self._work.task_done()
+
+    def close(self) -> None:
+        """End the thread after all earlier work."""
+        self._work.put(None)
+
     def statistics(self) -> StorageWorkStatistics:
         """Return the present counts."""
         return StorageWorkStatistics(self._work.unfinished_tasks)
 
     def _run(self) -> None:
         while True:
-            do, arguments = self._work.get()
+            work = self._work.get()
             try:
+                if work is None:
+                    return
+                do, arguments = work
                 do(*arguments)
             except Exception:  # of one piece; the next ones are done all the same
                 log.exception("work on the files of checkpoints failed")

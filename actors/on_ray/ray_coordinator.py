@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
-import ray
 from ray.util import get_node_ip_address as node_address
 
 from rayflink.common.errors import JobExecutionError, PlanError, described
@@ -29,7 +28,6 @@ from rayflink.connectors.frames.frame_source import hold_blocks
 from rayflink.graph.job_description import describe_graph
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.clock import SystemClock
-from rayflink.state.errors import StateError
 from rayflink.state.storage.storage_schemes import open_storage
 
 from ..checkpoints.completed import CompletedCheckpoint
@@ -41,7 +39,7 @@ from ..job.history.history_writer import HistoryWriter
 from ..job.job_master import JobMaster
 from ..job.job_rescale import refused
 from ..job.notes.job_archive import JobArchive
-from ..job.notes.registry_notes import newest_start, note_end
+from ..job.notes.registry_notes import await_newer_start, note_end
 from ..job.recovery import recover_or_start
 from ..job.recovery_times import RecoveryLog
 from ..job.rescaled_graph import rescaled_graph
@@ -72,9 +70,10 @@ from ..messages.commands import (
     Tick,
 )
 from ..messages.messages import TaskReport, ToCoordinator
-from ..messages.request_answers import RequestAnswers
 from ..messages.settings import JobSettings
 from ..messages.states import JobStatus
+from .coordinators.awaited_answers import AwaitedAnswers
+from .coordinators.coordinator_home import CoordinatorHome, OwnProcess
 from .driver.ray_job_board import StatusPublisher
 from .driver.ray_resources import free_slots
 from .driver.terminal import News, Terminal, Text
@@ -85,18 +84,16 @@ from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
 from .ray_more_slots import MoreSlots
 from .ray_remains import patiently, remove_remains
-from .ray_slots import SlotProcesses
+from .ray_slots import Leader, SlotProcesses
 from .reports import read_reports
 from .result_buffer import ResultBuffer
-from .task_log import TaskLog, log_goes_to
+from .task_log import TaskLog
 from .tick_pace import StatusPace, TickPace
 
 log = get_logger(__name__)
 
 COUNT_SLOTS_S = 2.0
 """Seconds between two looks of a job in reactive mode at the slots of its cluster."""
-LEAVE_WITHIN_S = 10.0
-"""Time for Ray to end a process that has asked for it."""
 STORAGE_ENDS_WITHIN_S = 60.0
 """Time for the storage of checkpoints to delete what is not kept of a job that has ended."""
 LINGER_S = 60.0
@@ -117,26 +114,32 @@ class Coordinator:
         stored: where the job is; None: nowhere.
         is_first: whether this process has had no job before.
         idle: slots of the job before.
+        home: the process in which it lives; None: this one, which has no other coordinator.
     """
 
-    def __init__(self, stored: Stored | None = None, is_first: bool = True, idle: IdleSlots | None = None) -> None:
+    def __init__(
+        self,
+        stored: Stored | None = None,
+        is_first: bool = True,
+        idle: IdleSlots | None = None,
+        home: CoordinatorHome | None = None,
+    ) -> None:
         self._stored, self._is_first, self._idle = stored, is_first, idle
+        self._home = home or OwnProcess(returns=stored is not None)
         self._idle_s = 0.0
         self._idle_lock = threading.Lock()
         self._succeeded = threading.Event()
-        self._came_back = False
         self._clock = SystemClock()
         self._events: queue.Queue[ToCoordinator | Signal] = queue.Queue()
-        self._answers = RequestAnswers()
-        self._answered = threading.Condition()
         self._storage_work = StorageWork()
         self._leader_id = os.urandom(16).hex()
         self._recovery_log = RecoveryLog()
-        self._counted_slots = 0.0
+        self._came_back, self._counted_slots = False, 0.0
         self._history: HistoryWriter | None = None
         self._pace, self._status_pace = TickPace(time.monotonic()), StatusPace()
         self._traces: TraceReporter | None = None
-        self._ended = threading.Event()
+        self._ended, self._has_to_leave, self._has_left = threading.Event(), threading.Event(), threading.Event()
+        self._answers = AwaitedAnswers(self._events.put, self._ended)
         self._rows = ResultBuffer(lambda: not self._ended.is_set() and self._job.status in _RUNS)
         self._terminal = Terminal()
         self._result: JobResult | None = None
@@ -184,13 +187,14 @@ class Coordinator:
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
         idle, self._idle = self._idle, None
-        self._slots = SlotProcesses(self._job, submission, self._leader_id, self._events.put, self._came_back, idle)
+        leader = Leader(self._home.actor(), self._leader_id)
+        self._slots = SlotProcesses(self._job, submission, leader, self._events.put, self._came_back, idle)
         settings = JobSettings.of(graph.configuration)
         self._idle_s = settings.idle_process_ms / 1000 if self._stored is None else 0.0
         timeout_s, self._cancel_s = settings.slot_timeout_ms / 1000, settings.cancellation_timeout_ms // 1000
         self._more_slots = MoreSlots(submission, timeout_s, self._events.put, self._refuse_rescale)
         self._folder = job_folder(submission.namespace, graph.id)
-        log_goes_to(TaskLog(self._folder, "coordinator"))
+        self._home.log_goes_to(TaskLog(self._folder, "coordinator"))
         LogLevels.of(graph.configuration).apply()
         limit = submission.owner_timeout_ms
         self._owner_timeout_s = None if limit is None else limit / 1000
@@ -200,6 +204,7 @@ class Coordinator:
             watch = partial(self._watch_starts, submission.ends_at, submission.start_number)
             threading.Thread(target=watch, name="starts", daemon=True).start()
         self._published = StatusPublisher(submission.namespace, self.status, partial(self.checkpoints, None))
+        self._home.answer()
         threading.Thread(target=self._decide, name="coordinator", daemon=True).start()
 
     def _store(self, submission: Submission, graph: JobGraph, named: Sequence[CompletedCheckpoint] | None) -> None:
@@ -238,14 +243,21 @@ class Coordinator:
         return idle
 
     def leave(self) -> None:
-        """End this process, for good: Ray makes another in the place of one that only ends."""
-        if self._stored is not None:
-            try:
-                ray.kill(ray.get_runtime_context().current_actor)
-                time.sleep(LEAVE_WITHIN_S)
-            except Exception:  # Ray answers no more, and so makes no other
-                log.exception("Ray could not be asked to end this process")
-        os._exit(0)
+        """End this coordinator, for good, and its process unless others live there."""
+        self._home.leave()
+
+    def abandon(self, within_s: float) -> bool:
+        """End this coordinator as the end of its process would, and return whether it has: its job is not over.
+
+        Its slots end with it. What it writes to the storage is finished or dropped when this returns True.
+        """
+        until = time.monotonic() + within_s
+        self._has_to_leave.set()
+        self._events.put(Tick())
+        if not self._has_left.wait(within_s):
+            return False
+        self._storage_work.drop()
+        return self._storage_work.end(max(until - time.monotonic(), 0.0))
 
     def cancel(self, by: str) -> None:
         """Ask for cancellation; rows that wait for the driver are dropped."""
@@ -258,14 +270,7 @@ class Coordinator:
 
     def answer_to(self, request: Request, timeout_s: float) -> Answer | None:
         """Ask for something, or wait on for what was asked for; None when it takes longer than `timeout_s`."""
-        number = request.request_id
-        with self._answered:
-            if self._answers.ask(number):
-                self._events.put(request)
-            self._answered.wait_for(lambda: number in self._answers or self._ended.is_set(), timeout_s)
-        if number not in self._answers and self._ended.is_set():
-            return request.job_has_ended()
-        return self._answers.get(number)
+        return self._answers.answer_to(request, timeout_s)
 
     def status(self) -> dict[str, Any]:
         """Return the job as plain data."""
@@ -357,7 +362,7 @@ class Coordinator:
             self._record()
             last_tick = 0.0
             due = self._next_tick(last_tick)
-            while self._result is None:
+            while self._result is None and not self._has_to_leave.is_set():
                 if self._next_event(due):
                     due = self._next_tick(last_tick)
                 now = time.monotonic()
@@ -370,8 +375,11 @@ class Coordinator:
             self._fault = f"the coordinator of job {self._job.graph.name!r} failed: {described(error)}"
             self._release_all_the_same()
         self._slots.end()
-        self._record()
-        self._note_end()
+        if is_abandoned := self._has_to_leave.is_set() and self._result is None:
+            self._release_all_the_same()
+        else:
+            self._record()
+            self._note_end()
         if self._published is not None:
             self._published.close(self._job.graph.id)
         self._ended.set()
@@ -379,7 +387,10 @@ class Coordinator:
         self._terminal.close()
         if self._traces is not None:
             self._traces.close()
-        self._linger()
+        self._has_left.set()
+        if not is_abandoned:
+            self._linger()
+        self._storage_work.close()
         if not self._succeeded.is_set():
             self.leave()
 
@@ -404,17 +415,10 @@ class Coordinator:
 
     def _watch_starts(self, place: Stored, number: int) -> None:
         """Cancel a job without checkpoints when a dispatcher elsewhere has started it anew."""
-        while not self._ended.wait(STARTS_EVERY_S):
-            try:
-                newest = newest_start(place.open().list())
-            except StateError as error:
-                log.warning("whether the job was started anew elsewhere cannot be known now: %s", error)
-                continue
-            if newest > number:
-                log.warning("the job was started anew by another dispatcher (start %d, here %d)", newest, number)
-                self._ends_at = None
-                self.cancel("another dispatcher, which has started the job anew")
-                return
+        if newest := await_newer_start(place.open, number, self._ended, STARTS_EVERY_S):
+            log.warning("the job was started anew by another dispatcher (start %d, here %d)", newest, number)
+            self._ends_at = None
+            self.cancel("another dispatcher, which has started the job anew")
 
     def _note_end(self) -> None:
         """Note the end of the job in the registry of its cluster, so that no dispatcher starts it again."""
@@ -438,7 +442,8 @@ class Coordinator:
                 idle.release()
             if now >= idle_until and not is_wanted:
                 return
-            self._succeeded.wait(1)
+            if self._has_to_leave.is_set() or self._succeeded.wait(1):
+                return
 
     def _next_tick(self, last: float) -> float:
         """Return when the tick after the one at `last` is due, in seconds of `time.monotonic`."""
@@ -566,9 +571,7 @@ class Coordinator:
     def answer(self, answer: Answer) -> None:
         """Give the answer to the clients that wait for it."""
         self._more_slots.answered(answer.request_id)
-        with self._answered:
-            self._answers.add(answer)
-            self._answered.notify_all()
+        self._answers.give(answer)
 
     def end_job(self, command: EndJob) -> None:
         """Release the slots, finish the work on files and hand the result on."""

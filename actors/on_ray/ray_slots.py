@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
@@ -50,13 +51,26 @@ MOST_REPORT_MS = 2000
 """Most time between two heartbeats of a task, which bring its metrics."""
 
 
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A life of the coordinator.
+
+    Args:
+        actor: the coordinator as tasks call it.
+        id: of this life.
+    """
+
+    actor: RayActor
+    id: str
+
+
 class SlotProcesses:
     """Requests slots, makes their processes, and sends these the job's commands; one thread decides.
 
     Args:
         job: its graph may change.
         submission: how the driver wants it to run.
-        leader_id: of this life of the coordinator.
+        leader: this life of the coordinator.
         post: takes what happens to slots and processes, from any thread.
         everywhere: tasks may have run on any node, in an earlier life of the coordinator.
         idle: of the job before in this process, which are taken where they fit, else released.
@@ -66,16 +80,15 @@ class SlotProcesses:
         self,
         job: JobMaster,
         submission: Submission,
-        leader_id: str,
+        leader: Leader,
         post: Callable[[Signal], None],
         everywhere: bool = False,
         idle: IdleSlots | None = None,
     ) -> None:
-        self._job, self._submission, self._leader_id, self._post = job, submission, leader_id, post
+        self._job, self._submission, self._leader, self._post = job, submission, leader, post
         self._settings = JobSettings.of(job.graph.configuration)
         self._program = ray.put(submission.program)
         self._program_id = "" if submission.changes is None else submission.changes.program_id
-        self._me = ray.get_runtime_context().current_actor
         self._tasks = max(tenants(job.graph).values())
         self._threads = max(self._tasks, LEAST_TASKS) if self._settings.idle_process_ms else self._tasks
         self._blueprint, self._idle = actor_class(self._threads), idle
@@ -207,7 +220,7 @@ class SlotProcesses:
         """Request the slots of the job from Ray, on other nodes than the lost ones."""
         bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
         self._groups_asked += 1
-        name = f"rayflink/{self._job.graph.id}/{self._leader_id[:6]}{self._groups_asked}"
+        name = f"rayflink/{self._job.graph.id}/{self._leader.id[:6]}{self._groups_asked}"
         where = [elsewhere(self._lost_nodes)] * len(bundles) if self._lost_nodes else None
         strategy = self._submission.placement
         group: PlacementGroup = placement_group(bundles, strategy=strategy, name=name, bundle_label_selector=where)
@@ -251,7 +264,7 @@ class SlotProcesses:
             self._used_nodes.add(node)
             commands_and_hosts.append((command, host_of.get(node, node)))
         report_ms = min(self._settings.heartbeat_interval_ms, MOST_REPORT_MS)
-        around = ray.put(PeerDirectory(self.actors, self.nodes, self._me, self._leader_id, report_ms))
+        around = ray.put(PeerDirectory(self.actors, self.nodes, self._leader.actor, self._leader.id, report_ms))
         for command, host in commands_and_hosts:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
@@ -261,7 +274,7 @@ class SlotProcesses:
         bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
         self._made += 1
         blueprint = self._blueprint.options(
-            name=f"{self._job.graph.id}/{slot}/{self._leader_id[:6]}{self._made}",
+            name=f"{self._job.graph.id}/{slot}/{self._leader.id[:6]}{self._made}",
             namespace=submission.namespace,
             num_cpus=bundle.pop("CPU"),
             num_gpus=bundle.pop("GPU", 0),
@@ -275,7 +288,7 @@ class SlotProcesses:
     def _assignment(self, slot: Slot) -> SlotAssignment:
         graph = self._job.graph
         levels, title = LogLevels.of(graph.configuration), slot_title(graph, slot)
-        return SlotAssignment(graph.id, slot, self._leader_id, self._submission.namespace, levels, title)
+        return SlotAssignment(graph.id, slot, self._leader.id, self._submission.namespace, levels, title)
 
     def _submit(self, command: DeployTask, around: RayRef) -> None:
         deployment, actor = command.deployment, self._slots[command.slot]

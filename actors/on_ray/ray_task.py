@@ -14,7 +14,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import ray
-from ray.exceptions import ActorDiedError
 
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
@@ -41,6 +40,7 @@ from ..task.stalls import WARN_AFTER_S, StepWatch
 from ..task.task import StreamTask
 from ..task.task_folders import report_disks
 from ..task.wiring import wake_at_feedback
+from .coordinators.hosted_coordinator import is_gone
 from .deployment_check import LoadedProgram, TaskSubmissionError
 from .driver.terminal import Printed
 from .ray_handles import RayActor
@@ -461,7 +461,7 @@ class RayTask:
         while self._reports_under_way and self._reports_under_way[0][1].done():
             what, call = self._reports_under_way.popleft()
             error = call.exception()
-            if error is not None and not isinstance(error, ActorDiedError):
+            if error is not None and not is_gone(error):
                 self._lose(f"{what} for the coordinator", error)
 
     def _tell(self, reports: list[ToCoordinator]) -> None:

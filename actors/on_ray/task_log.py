@@ -130,6 +130,39 @@ class TaskLog:
         self._file.write(data)
 
 
+class JobLogs:
+    """The logs of jobs whose coordinators share a process; lines of threads that are of no job go to all of them."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, TaskLog] = {}
+        log_goes_to(self)
+
+    def add(self, job_id: str, task_log: TaskLog) -> None:
+        """Route the lines of a job to its log from now on."""
+        self._logs = {**self._logs, job_id: task_log}
+
+    def remove(self, job_id: str) -> None:
+        """Close the log of a job."""
+        task_log = self._logs.get(job_id)
+        self._logs = {present: log for present, log in self._logs.items() if present != job_id}
+        if task_log is not None:
+            task_log.close()
+
+    def put(self, stream: str, text: str) -> None:
+        """Add lines of this thread."""
+        for task_log in self._of_thread():
+            task_log.put(stream, text)
+
+    def flush(self) -> None:
+        """Write buffered lines, so that readers see them."""
+        for task_log in self._of_thread():
+            task_log.flush()
+
+    def _of_thread(self) -> Iterable[TaskLog]:
+        task_log = self._logs.get(str(identity().get("job", "")))
+        return self._logs.values() if task_log is None else (task_log,)
+
+
 class LoggedPrinted(Printed):
     """The output of a process, which goes to its log as well as to the driver.
 
@@ -170,13 +203,13 @@ class TaskLogHandler(logging.Handler):
         below: level from which on records come by standard error, and are not taken twice.
     """
 
-    def __init__(self, task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
+    def __init__(self, task_log: TaskLog | JobLogs, below: int = logging.CRITICAL + 1) -> None:
         super().__init__()
         self.redirect(task_log, below)
         self.setFormatter(_TaskLogFormatter())
         self.addFilter(IdentityFilter())
 
-    def redirect(self, task_log: TaskLog, below: int) -> None:
+    def redirect(self, task_log: TaskLog | JobLogs, below: int) -> None:
         """Write to another log from now on."""
         self._task_log, self._below = task_log, below
 
@@ -199,7 +232,7 @@ class _LastResort(logging.Handler):
                 handler.handle(record)
 
 
-def log_goes_to(task_log: TaskLog, below: int = logging.CRITICAL + 1) -> None:
+def log_goes_to(task_log: TaskLog | JobLogs, below: int = logging.CRITICAL + 1) -> None:
     """Route the records of loggers in this process to its log.
 
     Those of the program too, unless it sets up `logging` itself; the levels of the loggers decide what that is. What
@@ -293,5 +326,5 @@ def _level(line: LogLine) -> re.Match[str] | None:
     return None if beginning is None else beginning.match(line.text) or _JSON_LEVEL.match(line.text)
 
 
-__all__ = ["LogLine", "LoggedPrinted", "Piece", "TaskLog", "TaskLogHandler", "lines_of", "log_goes_to", "of_level",
-           "read_pieces"]  # fmt: skip
+__all__ = ["JobLogs", "LogLine", "LoggedPrinted", "Piece", "TaskLog", "TaskLogHandler", "lines_of", "log_goes_to",
+           "of_level", "read_pieces"]  # fmt: skip

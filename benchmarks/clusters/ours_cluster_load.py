@@ -9,11 +9,15 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count, cycle
 from pathlib import Path
@@ -21,6 +25,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
+import ray
 
 from benchmarks.runs.ray_bounded import bounded_ray
 from rayflink.actors.on_ray.driver.ray_services import RayService
@@ -33,6 +38,7 @@ TARGET_P99_MS = 100.0
 CLIENTS = 8
 ANSWER_S = 120.0
 """A submission whose coordinator does not begin is answered after 60 seconds: it is accepted, and begins later."""
+RUN_WITHIN_S = 300.0
 SERVICE = "rayflink/dispatcher"
 LONG_S = 36_000
 """Seconds of a job that runs until it is cancelled."""
@@ -54,8 +60,9 @@ class Client:
 
 
 def run(
-    data_path: str | None, jobs: int = 200, running: int = 50, seconds: float = 300.0, rate: int = 100
-) -> dict[str, Any]:
+    data_path: str | None, jobs: int = 200, running: int = 50, seconds: float = 300.0, rate: int = 100,
+    dispatcher: str = "process",
+) -> dict[str, Any]:  # fmt: skip
     """Submit jobs, keep some running, ask at a rate, and return times, counts and memory.
 
     Args:
@@ -63,20 +70,18 @@ def run(
         running: jobs at a time; the last ones run until the end.
         seconds: for which requests are sent while they run.
         rate: requests a second, of all clients together.
+        dispatcher: "process", as a supervisor of the head node runs it, or "actor" of Ray, with the niceness of jobs.
     """
     folders = tempfile.TemporaryDirectory(prefix="cluster-load-", ignore_cleanup_errors=True)  # processes may yet write
     with folders as folder, bounded_ray(running + 2):
-        service = RayService(SERVICE, "rayflink")
         chosen = {options.REST_PORT.key: 0, options.REST_TOKEN.key: TOKEN, options.HA_STORAGE_DIR.key: folder}
         began = time.monotonic()
-        url = service.start("rayflink.cluster.ray_cluster:service", chosen)
-        startup_s = time.monotonic() - began
-        try:
+        with _actor(chosen) if dispatcher == "actor" else _process(chosen, Path(folder)) as (url, process):
+            startup_s = time.monotonic() - began
             submitted = _submit(url, jobs, running, Path(folder))
-            asked = _ask_for(url, seconds, rate, service.process())
+            submitted["all_run_s"] = _await_checkpoints(url, running)
+            asked = _ask_for(url, seconds, rate, process)
             states = Counter(job["state"] for job in Client(url).ask("GET", "/rayflink/jobs")[1]["jobs"])
-        finally:
-            service.stop()
     return {
         "seconds_startup": startup_s,
         **submitted,
@@ -84,6 +89,40 @@ def run(
         **{f"jobs_{state.lower()}": number for state, number in sorted(states.items())},
         "target_p99_ms_at_most": TARGET_P99_MS,
     }
+
+
+@contextmanager
+def _actor(chosen: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Run the dispatcher as an actor of Ray; gives its address and its process."""
+    service = RayService(SERVICE, "rayflink")
+    url = service.start("rayflink.cluster.ray_cluster:service", chosen)
+    try:
+        yield url, service.process()
+    finally:
+        service.stop()
+
+
+@contextmanager
+def _process(chosen: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, int]]:
+    """Run the dispatcher as a process of its own, which joins the Ray of this one; gives its address and its process.
+
+    Raises:
+        AssertionError: it does not listen in time.
+    """
+    state = folder / "cluster.json"
+    settings = [f"-D{key}={value}" for key, value in chosen.items()]
+    command = [sys.executable, "-m", "rayflink", "cluster", "run", "--state-file", str(state), *settings]
+    address = ray.get_runtime_context().gcs_address
+    process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": address}, stdout=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + ANSWER_S
+        while not state.exists():
+            assert process.poll() is None and time.monotonic() < until, "the dispatcher does not listen"
+            time.sleep(0.05)
+        yield json.loads(state.read_text())["url"], process.pid
+    finally:
+        process.terminate()
+        process.wait(ANSWER_S)
 
 
 def _submit(url: str, jobs: int, running: int, folder: Path) -> dict[str, float]:
@@ -104,6 +143,23 @@ def _submit(url: str, jobs: int, running: int, folder: Path) -> dict[str, float]
         "submit_p99_s": _percentile(times, 99),
         "submit_all_s": time.monotonic() - began,
     }
+
+
+def _await_checkpoints(url: str, running: int) -> float:
+    """Wait until all jobs run, and have completed a checkpoint; return the seconds it took.
+
+    Raises:
+        AssertionError: it takes too long.
+    """
+    client, began, waiting = Client(url), time.monotonic(), {""}
+    while waiting:
+        assert time.monotonic() - began < RUN_WITHIN_S, waiting
+        time.sleep(1)
+        jobs = [job["jid"] for job in client.ask("GET", "/rayflink/jobs")[1]["jobs"] if job["state"] not in _OVER]
+        counts = {job: client.ask("GET", f"/jobs/{job}/checkpoints")[1].get("counts", {}) for job in jobs}
+        waiting = {job for job, each in counts.items() if not each.get("completed")}
+        assert len(jobs) == running, jobs
+    return time.monotonic() - began
 
 
 def _job(number: int, seconds: int, folder: Path) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rayflink.actors.job.submission import Stored, Submission, decode_submission, encode_submission
-from rayflink.actors.on_ray.driver.user_program import pack
+from rayflink.actors.on_ray.driver.user_program import pack_with_classes
 from rayflink.common.errors import ConfigError, JobExecutionError
 from rayflink.common.user_code.python_files import packed
 from rayflink.graph.job_description import describe_graph
@@ -72,6 +72,7 @@ class RemoteSubmission:
         executable: interpreter of its processes; "": that of the nodes.
         archives: to unpack in the folder of its processes.
         cached: the distributed cache: its files, zipped, each with its name, and that of the file or folder.
+        has_classes: whether classes of the program's script are in it, of which a process can have one of each name.
     """
 
     job_id: str
@@ -82,6 +83,7 @@ class RemoteSubmission:
     executable: str = ""
     archives: Sequence[PackedArchive] = field(default=())
     cached: Sequence[PackedArchive] = field(default=())
+    has_classes: bool = True
 
     @classmethod
     def of(
@@ -102,12 +104,12 @@ class RemoteSubmission:
         here = {name: path for name, path in files.items() if os.path.exists(path)}
         cached = [PackedArchive.of_cached(name, path) for name, path in here.items()]
         graph = replace(graph, user_artifacts=())  # those paths are of this machine
-        program = pack(graph, f"job {graph.name!r}")
+        program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         elsewhere = {name: path for name, path in files.items() if name not in here}
         submission = Submission(program, elsewhere, 1.0, "", placement, owner_timeout_ms, packed(modules))
         return cls(
             str(graph.id), graph.name, describe_graph(graph), Stored.of(graph), submission, executable, tuple(archives),
-            tuple(cached),
+            tuple(cached), bool(classes),
         )  # fmt: skip
 
     def encode(self) -> bytes:
@@ -120,6 +122,7 @@ class RemoteSubmission:
             "description": dict(self.description),
             "stored": None if self.stored is None else asdict(self.stored),
             "executable": self.executable,
+            "has_classes": self.has_classes,
             "bytes": len(program),
             "archives": [[archive.name, archive.target, len(archive.content)] for archive in self.archives],
             "cached": [[file.name, file.target, len(file.content)] for file in self.cached],
@@ -156,7 +159,7 @@ class RemoteSubmission:
             count = len(head["archives"])
             return cls(
                 job_id, str(head["name"]), head["description"], stored, submission, str(head["executable"]),
-                archives[:count], archives[count:],
+                archives[:count], archives[count:], bool(head.get("has_classes", True)),
             )  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             remedy = "send what `execution.target: remote` sends, with the same version of rayflink"

@@ -36,7 +36,7 @@ VICTIMS = ("dispatcher", "coordinator", "slot", "node", "cluster", "recover")
 ROUND_S = 60
 """Time for which there are records."""
 RECOVER_S = 400
-ACTORS = {"dispatcher": "ServiceActor", "coordinator": "CoordinatorActor", "slot": "SlotActor"}
+ACTORS = {"dispatcher": "ServiceActor", "coordinator": "CoordinatorHost", "slot": "SlotActor"}
 
 
 def run(

@@ -6,14 +6,16 @@ A job with checkpoints has a ledger, which orders its coordinators. One without 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 
 from rayflink.common.text_output.logs import get_logger
+from rayflink.state.errors import StateError
 from rayflink.state.storage.storage import Storage, StorageError
 
 from .job_archive import JobArchive
 
-__all__ = ["ENDED", "end_time", "newest_start", "note_end", "note_end_time", "start_name"]
+__all__ = ["ENDED", "await_newer_start", "end_time", "newest_start", "note_end", "note_end_time", "start_name"]
 
 log = get_logger(__name__)
 ENDED = "ended"
@@ -68,6 +70,26 @@ def start_name(number: int) -> str:
     'start-000003'
     """
     return f"start-{number:06d}"
+
+
+def await_newer_start(storage: Callable[[], Storage], number: int, ended: threading.Event, every_s: float) -> int:
+    """Wait until a job was started anew elsewhere, and return the number of that start; 0: it has ended before.
+
+    Args:
+        storage: opens the folder of the job in the registry.
+        number: of its start here.
+        ended: is set when it has ended here.
+        every_s: seconds between two looks.
+    """
+    while not ended.wait(every_s):
+        try:
+            newest = newest_start(storage().list())
+        except StateError as error:
+            log.warning("whether the job was started anew elsewhere cannot be known now: %s", error)
+            continue
+        if newest > number:
+            return newest
+    return 0
 
 
 def newest_start(paths: Iterable[str]) -> int:

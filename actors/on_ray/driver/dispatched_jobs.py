@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import ray
 from ray.exceptions import GetTimeoutError, RaySystemError, RpcError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError
@@ -22,11 +21,13 @@ from rayflink.common.user_code.python_files import unpacked
 from ...exchange.frames import TaskAddress
 from ...job.submission import Stored, Submission
 from ..coordinator_actor import coordinator_class
+from ..coordinators.find_coordinator import COORDINATOR, end_coordinator, find_coordinator
+from ..coordinators.shared_hosts import SharedHosts
 from ..ray_handles import RayActor
 from ..ray_job_files import log_pieces, recorded_jobs
 from ..ray_remains import remove_remains
 from ..task_log import Piece
-from .ray_cluster import COORDINATOR, START_TIMEOUT_S, JobHandle
+from .ray_cluster import START_TIMEOUT_S, JobHandle
 from .ray_job_board import LATE_S, JobBoard, JobEntry
 from .ray_python_files import runtime_env_with
 from .slot_calls import SlotCalls
@@ -53,6 +54,7 @@ class Dispatched:
         stored: where it stores its checkpoints; None: it takes none.
         executable: interpreter of its processes; "": that of the nodes.
         archives: (name of the file, folder to unpack it into, content).
+        shares: settings of a process that its coordinator may share with others; None: it has one of its own.
     """
 
     job_id: str
@@ -61,6 +63,7 @@ class Dispatched:
     stored: Stored | None
     executable: str = ""
     archives: Sequence[tuple[str, str, bytes]] = ()
+    shares: str | None = None
 
 
 class DispatchedJob(JobHandle):
@@ -95,7 +98,7 @@ class DispatchedJob(JobHandle):
 
     def end(self) -> None:
         """End the process of the coordinator, for good."""
-        ray.kill(self._coordinator, no_restart=True)
+        end_coordinator(self._coordinator)
 
     def is_same(self, other: JobHandle) -> bool:
         """Return whether both have one coordinator, and not one that came after the other."""
@@ -226,7 +229,7 @@ class StatusBoard:
         now_ms, entries = time.time() * 1000, {}
         for entry in self._board.entries():
             job_id = str(entry.status["jid"])
-            if now_ms - entry.next_ms > LATE_S * 1000 and _coordinator(job_id, self._namespace) is None:
+            if now_ms - entry.next_ms > LATE_S * 1000 and find_coordinator(job_id, self._namespace) is None:
                 self._board.remove(job_id)
             else:
                 entries[job_id] = entry
@@ -242,7 +245,7 @@ class DispatchedJobs:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._board = StatusBoard(namespace)
+        self._board, self._hosts = StatusBoard(namespace), SharedHosts(namespace)
         self._jobs: dict[str, DispatchedJob] = {}
 
     def start(self, job: Dispatched) -> DispatchedJob:
@@ -260,6 +263,21 @@ class DispatchedJobs:
             raise ControlPlaneTimeout("the start of a job", "the control service (GCS) of Ray", waited_ms) from error
 
     def _start(self, job: Dispatched) -> DispatchedJob:
+        coordinator = self._new_coordinator(job)
+        started = DispatchedJob(job.job_id, coordinator).published_on(self._board)
+        try:
+            started.begin(replace(job.submission, namespace=self._namespace))
+        except Exception:
+            end_coordinator(coordinator)
+            raise
+        self._jobs[job.job_id] = started
+        return started
+
+    def _new_coordinator(self, job: Dispatched) -> RayActor:
+        if job.shares is not None and job.stored is not None:
+            archives = [part for archive in job.archives for part in archive]
+            packages = [job.shares, job.executable, job.submission.modules, *archives]
+            return self._hosts.place(job.job_id, job.stored, packages, lambda: _runtime_env(job))
         blueprint = coordinator_class().options(
             name=f"{job.job_id}/{COORDINATOR}",
             namespace=self._namespace,
@@ -267,16 +285,7 @@ class DispatchedJobs:
             max_restarts=0 if job.stored is None else -1,
             runtime_env=_runtime_env(job),
         )
-        title = f"{short(job.name, 60)} ({job.job_id[:8]})"
-        coordinator = blueprint.remote(job.job_id, job.stored, title)
-        started = DispatchedJob(job.job_id, coordinator).published_on(self._board)
-        try:
-            started.begin(replace(job.submission, namespace=self._namespace))
-        except RayflinkError:
-            ray.kill(coordinator)
-            raise
-        self._jobs[job.job_id] = started
-        return started
+        return blueprint.remote(job.job_id, job.stored, f"{short(job.name, 60)} ({job.job_id[:8]})")
 
     def withdraw(self, job_id: str) -> bool:
         """End the coordinator of a job in which no start has arrived; return whether it was one.
@@ -296,11 +305,11 @@ class DispatchedJobs:
         Raises:
             JobExecutionError: its coordinator does not end.
         """
-        coordinator = _coordinator(job_id, self._namespace)
+        coordinator = find_coordinator(job_id, self._namespace)
         if coordinator is not None:
-            ray.kill(coordinator, no_restart=True)
+            end_coordinator(coordinator)
         until = time.monotonic() + SUSPEND_S
-        while _coordinator(job_id, self._namespace) is not None:
+        while find_coordinator(job_id, self._namespace) is not None:
             if time.monotonic() > until:
                 raise JobExecutionError(job_id, f"has not ended within {SUSPEND_S:.0f} s", "ask again")
             time.sleep(0.05)
@@ -314,7 +323,7 @@ class DispatchedJobs:
 
     def find(self, job_id: str) -> DispatchedJob | None:
         """Return a job that has a coordinator; None: there is none of this id."""
-        coordinator = _coordinator(job_id, self._namespace)
+        coordinator = find_coordinator(job_id, self._namespace)
         if coordinator is None:
             self._jobs.pop(job_id, None)
             return None
@@ -354,13 +363,6 @@ def _runtime_env(job: Dispatched) -> Document:
             path.write_bytes(content)
             archives.append(PythonArchive(str(path), target))
         return runtime_env_with(files, archives, job.executable)
-
-
-def _coordinator(job_id: str, namespace: str) -> RayActor | None:
-    try:
-        return ray.get_actor(f"{job_id}/{COORDINATOR}", namespace=namespace)
-    except ValueError:
-        return None
 
 
 __all__ = ["Dispatched", "DispatchedJob", "DispatchedJobs"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayActorError, RayError, RayTaskError
 
 from rayflink.common.errors import ControlPlaneTimeout, JobExecutionError, RayflinkError, TaskLost, described
 from rayflink.common.metrics.job_report import short
@@ -27,11 +27,13 @@ from ...job.submission import Stored, Submission
 from ...messages.commands import CheckpointRequested, RescaleRequested, SavepointRequested
 from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
+from ..coordinators.find_coordinator import COORDINATOR, find_coordinator, job_names
+from ..coordinators.hosted_coordinator import CoordinatorBusy, CoordinatorGone
 from ..ray_handles import RayActor
 from .driver_output import DriverOutput
 from .idle_coordinator import IDLE, Processes
 from .ray_cache import RayBlocks
-from .ray_connection import ControlService, connect, job_names, join
+from .ray_connection import ControlService, connect, join
 from .ray_python_files import runtime_env_with
 from .ray_resources import has_autoscaler, lacking, refuse_lack, waiting_for
 from .terminal import News
@@ -56,7 +58,6 @@ COMES_BACK_S = 150.0
 """A coordinator that is lost has so long to go on elsewhere."""
 ASK_AGAIN_S = 0.2
 """Seconds between two calls to a lost coordinator."""
-COORDINATOR = "coordinator"
 _SPOKEN = {"follow": "news", "answer_to": "a request"}
 
 
@@ -159,16 +160,28 @@ class JobHandle:
                         _SPOKEN.get(what, what), f"the coordinator of job {self.job_id}", waited
                     ) from error
             except RayTaskError as error:
-                raise refused(self.job_id, what, error.cause) from error
-            except ActorUnavailableError as error:
-                lost_at = lost_at or started
-                if what == "start" or not _comes_back(lost_at):
+                if isinstance(error.cause, CoordinatorGone):
                     raise self._lost(started, error) from error
-                time.sleep(ASK_AGAIN_S)
+                if not isinstance(error.cause, CoordinatorBusy):
+                    raise refused(self.job_id, what, error.cause) from error
+                lost_at = self._ask_again(what, lost_at or started, started, error)
+            except ActorUnavailableError as error:
+                lost_at = self._ask_again(what, lost_at or started, started, error)
             except RayActorError as error:
                 raise self._lost(started, error) from error
 
-    def _lost(self, since: float, error: RayActorError) -> TaskLost:
+    def _ask_again(self, what: str, lost_at: float, started: float, error: RayError) -> float:
+        """Wait for a coordinator that comes back, and return since when it is lost.
+
+        Raises:
+            TaskLost: it does not come back in time.
+        """
+        if what == "start" or not _comes_back(lost_at):
+            raise self._lost(started, error) from error
+        time.sleep(ASK_AGAIN_S)
+        return lost_at
+
+    def _lost(self, since: float, error: RayError) -> TaskLost:
         waited = int((time.monotonic() - since) * 1000)
         return TaskLost(f"{COORDINATOR} of job {self.job_id}", "its node", waited, str(error))
 
@@ -475,12 +488,10 @@ def attach(job_id: str, namespace: str = "rayflink", ask_timeout_s: float = ASK_
     if not join(namespace):
         remedy = "start one with `ray start --head`, or set RAY_ADDRESS"
         raise JobExecutionError(job_id, "cannot be found: no Ray cluster runs here", remedy)
-    try:
-        coordinator = ray.get_actor(f"{job_id}/{COORDINATOR}", namespace=namespace)
-    except ValueError as error:
-        known = ", ".join(name.split("/")[0] for name in job_names(namespace)) or "none"
-        reason = f"is not on this cluster (jobs there: {known})"
-        raise JobExecutionError(job_id, reason, "it has ended, or was given another rayflink.ray.namespace") from error
+    coordinator = find_coordinator(job_id, namespace)
+    if coordinator is None:
+        reason = f"is not on this cluster (jobs there: {', '.join(job_names(namespace)) or 'none'})"
+        raise JobExecutionError(job_id, reason, "it has ended, or was given another rayflink.ray.namespace")
     handle = JobHandle(job_id, coordinator, ask_timeout_s)
     if handle.status()["jid"] != job_id:  # its processes run another job of its program
         raise JobExecutionError(job_id, "has ended", "the jobs of a program are those that `rayflink list` shows")
@@ -492,10 +503,11 @@ def list_jobs(namespace: str = "rayflink") -> list[dict[str, Any]]:
     if not join(namespace):
         return []
     jobs = []
-    for name in job_names(namespace):
+    for job_id in job_names(namespace):
+        coordinator = find_coordinator(job_id, namespace)
         try:
-            coordinator = ray.get_actor(name, namespace=namespace)
-            jobs.append(JobHandle(name.split("/")[0], coordinator).status())
-        except (ValueError, JobExecutionError, TaskLost):
+            if coordinator is not None:
+                jobs.append(JobHandle(job_id, coordinator).status())
+        except (JobExecutionError, TaskLost):
             continue  # it ended while the others were asked
     return jobs

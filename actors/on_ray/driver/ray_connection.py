@@ -19,6 +19,8 @@ from ray.exceptions import AuthenticationError, RpcError
 from rayflink.common.errors import ConfigError, RayCannotStart, described
 from rayflink.common.metrics.live_table import is_terminal
 
+from ..coordinators.find_coordinator import job_names
+
 RECONNECT_S = 60.0
 """Ray ends a process whose cluster's control service is gone for so long (RAY_gcs_rpc_server_reconnect_timeout_s)."""
 PATIENCE = 0.75
@@ -205,12 +207,6 @@ def object_store_bytes() -> int:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 8 << 30
     shared = shutil.disk_usage("/dev/shm").free * 9 // 10 if os.path.isdir("/dev/shm") else MOST_OBJECT_STORE_BYTES
     return max(LEAST_OBJECT_STORE_BYTES, min(MOST_OBJECT_STORE_BYTES, memory // 5, shared))
-
-
-def job_names(namespace: str) -> list[str]:
-    """Return the names of the coordinators, one for each job."""
-    named = ray.util.list_named_actors(all_namespaces=True)
-    return sorted(a["name"] for a in named if a["namespace"] == namespace and a["name"].endswith("/coordinator"))
 
 
 def _holds_data(namespace: str) -> bool:

@@ -13,6 +13,7 @@ from rayflink.launch.remote_submission import RemoteSubmission
 from ..jobs.cluster_job import Document
 from ..jobs.cluster_process import ClusterProcesses
 from .ray_processes import RayProcesses
+from .shared_settings import shared_settings
 
 __all__ = ["RayRunner"]
 
@@ -44,7 +45,8 @@ class RayRunner:
             files[file.name] = f"{CACHED}/{number}/{file.target}"
         inner = replace(submission.submission, cached_files=files)
         job = Dispatched(
-            submission.job_id, submission.name, inner, submission.stored, submission.executable, archives
+            submission.job_id, submission.name, inner, submission.stored, submission.executable, archives,
+            shared_settings(submission),
         )
         return self._jobs.start(job)
 

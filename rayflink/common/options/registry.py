@@ -527,6 +527,10 @@ IDLE_PROCESS_TIMEOUT = _option(_R, "rayflink.ray.idle-process-timeout", DURATION
                                "How long the processes of a finished job wait for the next job of the same program, "
                                "which then starts at once if it has the same slots and no module has changed. They "
                                "keep their CPUs. Only on a Ray that the program has started; 0: they end.")
+SHARE_COORDINATORS = _option(_R, "rayflink.ray.share-coordinators", BOOLEAN, True,
+                             "Let the coordinator of a detached job of a session cluster, which takes checkpoints, "
+                             "share a process with those of other jobs that have the same packages and log levels. "
+                             "False gives it one of its own, as jobs have whose own script has classes.")
 WAIT_UNTIL_RUNNING = _option(_R, "rayflink.detached.wait-until-running", BOOLEAN, False,
                              "With `execution.attached: false`, wait until all tasks run; an earlier end is an error.")
 ALLOW_WAITING = _option(_R, "rayflink.detached.allow-waiting", BOOLEAN, False,

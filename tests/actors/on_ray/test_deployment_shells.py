@@ -103,15 +103,14 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         monkeypatch.setattr(module, "placement_group_table", lambda group: table)
         nodes = [{"NodeID": "0f", "NodeManagerHostname": "node-7"}]
         cluster = SimpleNamespace(nodes=lambda: nodes, put=lambda value: value, kill=lambda actor: None)
-        cluster.get_runtime_context = lambda: SimpleNamespace(current_actor=object())
         monkeypatch.setattr(module, "ray", cluster)
         monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
         monkeypatch.setattr(module, "NodeWatch", lambda in_use, lost: None)
         monkeypatch.setattr(module, "actor_class", lambda tasks: processes)
         coordinator: Any = Coordinator()
         coordinator._job, coordinator._prometheus = job.master, SimpleNamespace(report=lambda group, now: None)
-        given = (job.master, Submission(b"program"), coordinator._leader_id, coordinator._events.put)
-        slots: Any = module.SlotProcesses(*given)
+        leader = module.Leader(object(), coordinator._leader_id)
+        slots: Any = module.SlotProcesses(job.master, Submission(b"program"), leader, coordinator._events.put)
         slots._group = object()
         slots._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
         slots.deploy(commands)

@@ -107,7 +107,8 @@ def slots_of(job: Job, idle: Any, monkeypatch: pytest.MonkeyPatch, ray: FakeRay)
     monkeypatch.setattr(ray_slots, "NodeWatch", lambda in_use, lost: None)
     monkeypatch.setattr(ray_slots.SlotProcesses, "_new_group", lambda self: SimpleNamespace(wait=lambda seconds: True))
     job.master.graph.configuration[options.IDLE_PROCESS_TIMEOUT.key] = "1 min"
-    return ray_slots.SlotProcesses(job.master, Submission(b"program"), "leader", posted.append, idle=idle), posted
+    leader = ray_slots.Leader("the coordinator", "leader")
+    return ray_slots.SlotProcesses(job.master, Submission(b"program"), leader, posted.append, idle=idle), posted
 
 
 def kept_slots(monkeypatch: pytest.MonkeyPatch, ray: FakeRay) -> tuple[Any, list[Process]]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import ray
 from ray.exceptions import RpcError, RuntimeEnvSetupError
 
 from rayflink.actors.job.submission import Submission
@@ -32,9 +33,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         return "the coordinator"
 
     context = SimpleNamespace(gcs_address="here")
-    monkeypatch.setattr(dispatched_jobs.ray, "get_runtime_context", lambda: context)
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(JobBoard, "of_cluster", lambda namespace: JobBoard(cluster.service, namespace))
-    monkeypatch.setattr(dispatched_jobs, "_coordinator", coordinator)
+    monkeypatch.setattr(dispatched_jobs, "find_coordinator", coordinator)
     yield cluster
     cluster.jobs.close()
 
@@ -63,7 +64,7 @@ def test_a_job_that_has_published_nothing_has_to_be_found(cluster: SimpleNamespa
 
 def test_the_entry_of_a_dead_coordinator_is_removed(cluster: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     JobBoard(cluster.service, "rayflink").publish(STATUS, 0, 0)
-    monkeypatch.setattr(dispatched_jobs, "_coordinator", lambda job_id, namespace: None)
+    monkeypatch.setattr(dispatched_jobs, "find_coordinator", lambda job_id, namespace: None)
     assert cluster.jobs.statuses() == [] and not cluster.service
 
 
@@ -84,7 +85,7 @@ def test_a_start_without_the_control_service_of_ray_is_no_refusal(
     monkeypatch.setattr(dispatched_jobs, "coordinator_class", lambda: blueprint)
     monkeypatch.setattr(dispatched_jobs, "_runtime_env", lambda job: {})
     monkeypatch.setattr(DispatchedJob, "begin", time_out)
-    monkeypatch.setattr(dispatched_jobs.ray, "kill", lose)
+    monkeypatch.setattr(dispatched_jobs, "end_coordinator", lose)
     with pytest.raises(ControlPlaneTimeout, match=r"the start of a job: no answer from the control service"):
         cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))
 
@@ -99,5 +100,6 @@ def test_an_environment_that_cannot_be_set_up_is_a_refusal(
     monkeypatch.setattr(dispatched_jobs, "coordinator_class", lambda: blueprint)
     monkeypatch.setattr(dispatched_jobs, "_runtime_env", lambda job: {})
     monkeypatch.setattr(DispatchedJob, "begin", fail)
+    monkeypatch.setattr(dispatched_jobs, "end_coordinator", lambda coordinator: None)
     with pytest.raises(RuntimeEnvSetupError):  # no other try would go better
         cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))

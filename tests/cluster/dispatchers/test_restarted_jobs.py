@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rayflink.actors.on_ray.coordinators.job_places import JobPlaces
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher
 from rayflink.cluster.dispatcher.restarted_submission import RestartChanges
 from rayflink.cluster.runners.ray_runner import RayRunner
@@ -32,7 +33,8 @@ from rayflink.cluster.runners.ray_runner import RayRunner
 from rayflink.state.storage.local_storage import LocalStorage
 
 def die(job, submission):
-    ray.get(job._coordinator.__ray_ready__.remote())  # its process is there, and waits for the job
+    process = getattr(job._coordinator, "host", job._coordinator)
+    ray.get(process.__ray_ready__.remote())  # it is there, and waits for the job
     os.kill(os.getpid(), signal.SIGKILL)
 
 DispatchedJob.begin = die
@@ -97,23 +99,26 @@ def test_a_failed_job_goes_on_from_its_newest_checkpoint_on_ray(jobs: Dispatched
     assert lines.verdict().is_exact, lines.verdict().report()
 
 
+@pytest.mark.parametrize("shares", [False, True])
 def test_a_process_that_never_got_its_job_is_ended_and_the_job_starts(
-    jobs: DispatchedJobs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    jobs: DispatchedJobs, tmp_path: Path, caplog: pytest.LogCaptureFixture, shares: bool
 ) -> None:
-    lines = LinesJob(tmp_path)
+    lines = LinesJob(tmp_path, options={"rayflink.ray.share-coordinators": str(shares).lower()})
     submission = lines.scored(0.0)
     program, packed = tmp_path / "dispatcher.py", tmp_path / "packed"
     program.write_text(DIES_BETWEEN, encoding="utf-8")
     packed.write_bytes(submission.encode())
     command = [sys.executable, str(program), str(tmp_path / "registry"), str(packed)]
     assert subprocess.run(command, timeout=60).returncode == -signal.SIGKILL
-    without_job = watching.pid_of(submission.job_id)
+    place = JobPlaces.of_cluster(watching.NAMESPACE).find(submission.job_id)
+    assert (place is not None) == shares
+    without_job = place.token if place is not None else watching.pid_of(submission.job_id)
 
     with caplog.at_level(logging.WARNING):
         assert jobs.reached(submission.job_id, "RUNNING")  # such a process ends by itself after two minutes
     assert "a process had no job, and is ended" in caplog.text
-    (coordinator,) = [actor for actor in watching.actors() if actor["ActorClassName"] == "CoordinatorActor"]
-    assert int(coordinator["Pid"]) != without_job
+    place = JobPlaces.of_cluster(watching.NAMESPACE).find(submission.job_id)
+    assert (place.token if place is not None else watching.pid_of(f"{submission.job_id}/coordinator")) != without_job
     lines.release()
     assert jobs.reached(submission.job_id, "FINISHED", "FAILED")
     assert lines.verdict().is_exact, lines.verdict().report()

@@ -1,0 +1,247 @@
+"""A process that the coordinators of many jobs share, as a Ray actor, which Ray makes anew where it is lost.
+
+A coordinator of its own costs each job a process, of which Ray itself takes 0.8 % of a CPU all the time. Jobs share a
+process where their programs have the same packages (`shared_hosts`); their tasks have processes of their own.
+
+Source: apache/flink JobManager, whose Dispatcher has a JobMaster for each job.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import ray
+
+from rayflink.common.text_output.logs import get_logger, keep_logs
+
+from ...job.submission import Submission
+from ..coordinator_actor import CALLS
+from ..ray_coordinator import Coordinator
+from ..ray_handles import RayActorClass
+from ..task_log import JobLogs, TaskLog
+from .hosted_coordinator import CoordinatorBusy, CoordinatorGone, HostedCoordinator
+from .job_places import JobPlace, JobPlaces
+
+log = get_logger(__name__)
+
+THREADS = {"start": 8, "control": 1, "wait": 32, "follow": 4, "events": 1, "prints": 8, "rows": 8, "end": 4}
+"""Threads for the calls of each group, for all jobs; in `start` jobs begin, in `end` they are abandoned."""
+IDLE_S = 30.0
+"""A process without a job ends after so long."""
+EXPECTS_S = 120.0
+"""Time in which a job that was announced begins."""
+ABANDON_WITHIN_S = 20.0
+
+
+class HostedJob:
+    """A coordinator in this process, and its home.
+
+    Args:
+        host: that has it.
+        place: of its job.
+    """
+
+    def __init__(self, host: CoordinatorHost, place: JobPlace) -> None:
+        self.place, self._host = place, host
+        self._is_ready = False
+        self._coordinator = Coordinator(place.stored, is_first=False, home=self)
+
+    def actor(self) -> HostedCoordinator:
+        """Return the coordinator as the tasks of its job call it."""
+        return HostedCoordinator(self._host.me, self._host.namespace, self.place.token)
+
+    def log_goes_to(self, task_log: TaskLog) -> None:
+        """Route what is logged for the job to its log."""
+        self._host.logs.add(self.place.job_id, task_log)
+
+    def answer(self) -> None:
+        """Answer calls from now on."""
+        self._is_ready = True
+
+    def leave(self) -> None:
+        """Leave the process, which goes on for the others."""
+        self._host.drop(self)
+
+    def start(self, submission: Submission) -> None:
+        """Start the job.
+
+        Raises: whatever loading the program here raises.
+        """
+        self._coordinator.start(submission)
+
+    def come_back(self) -> None:
+        """Go on with a job whose process was lost.
+
+        Raises: whatever prevents that.
+        """
+        self._coordinator.come_back(self.place.job_id)
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """Return the coordinator.
+
+        Raises:
+            CoordinatorBusy: it has not begun yet.
+        """
+        if not self._is_ready:
+            raise CoordinatorBusy(self.place.job_id)
+        return self._coordinator
+
+    def abandon(self) -> bool:
+        """End the coordinator as the end of the process would, and return whether it has ended."""
+        return not self._is_ready or self._coordinator.abandon(ABANDON_WITHIN_S)
+
+
+class CoordinatorHost:
+    """The coordinators of many jobs; each call names the start of a job by its token.
+
+    Args:
+        name: of this actor.
+        namespace: Ray namespace of the jobs.
+    """
+
+    def __init__(self, name: str, namespace: str) -> None:
+        keep_logs(sys.stderr, warn=False)
+        self.namespace, self._places = namespace, JobPlaces.of_cluster(namespace)
+        self.me = ray.get_runtime_context().current_actor
+        self.logs = JobLogs()
+        self._lock = threading.Lock()
+        self._jobs: dict[str, HostedJob] = {}
+        self._refused: set[str] = set()
+        self._busy_until = time.monotonic() + EXPECTS_S
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            for place in self._places.all():
+                if place.host == name:
+                    self._jobs[place.token] = job = HostedJob(self, place)
+                    threading.Thread(target=self._come_back, args=(job,), name="come back", daemon=True).start()
+        threading.Thread(target=self._end_when_idle, name="idle", daemon=True).start()
+
+    def __repr__(self) -> str:
+        """Return the name that Ray shows for this actor on its dashboard and in its logs."""
+        return "coordinators"
+
+    @ray.method(concurrency_group="control")
+    def expect(self) -> int:
+        """Wait for a job that is about to start, and return how many jobs are here."""
+        with self._lock:
+            self._busy_until = time.monotonic() + EXPECTS_S
+            return len(self._jobs)
+
+    @ray.method(concurrency_group="start")
+    def start(self, token: str, submission: Submission) -> None:
+        """Start a job that has its place here.
+
+        Raises:
+            CoordinatorGone: it has not, or no longer.
+            BaseException: whatever loading the program here raises.
+        """
+        place = self._places.find(token.partition("/")[0])
+        with self._lock:
+            if place is None or place.token != token or token in self._refused or token in self._jobs:
+                raise CoordinatorGone(token)
+            self._jobs[token] = job = HostedJob(self, place)
+        try:
+            job.start(submission)
+        except BaseException:
+            self.drop(job)
+            raise
+
+    @ray.method(concurrency_group="control")
+    def withdraw(self, token: str) -> bool:
+        """Refuse the start from now on, unless it has arrived; return whether it is refused."""
+        with self._lock:
+            if token not in self._jobs:
+                self._refused.add(token)
+        return token in self._refused
+
+    @ray.method(concurrency_group="end")
+    def end(self, token: str) -> bool:
+        """End a coordinator, whose job is not over; return False where it does not end."""
+        with self._lock:
+            self._refused.add(token)
+            job = self._jobs.get(token)
+        if job is not None and not job.abandon():
+            return False
+        self._places.free(token)
+        return True
+
+    def coordinator(self, token: str) -> Coordinator:
+        """Return the coordinator of a start.
+
+        Raises:
+            CoordinatorGone: it is not here.
+            CoordinatorBusy: it has not begun yet.
+        """
+        job = self._jobs.get(token)
+        if job is None:
+            raise CoordinatorGone(token)
+        return job.coordinator
+
+    def ensure_here(self, token: str) -> None:
+        """Ensure that an answer is that of a coordinator, and not of one that was abandoned meanwhile.
+
+        Raises:
+            CoordinatorGone: it was.
+        """
+        if token in self._refused:
+            raise CoordinatorGone(token)
+
+    def drop(self, job: HostedJob) -> None:
+        """Forget a job that has no coordinator here any more."""
+        with self._lock:
+            self._jobs.pop(job.place.token, None)
+            self._busy_until = max(self._busy_until, time.monotonic() + IDLE_S)
+        self.logs.remove(job.place.job_id)
+        try:
+            self._places.free(job.place.token)
+        except Exception as error:  # the place is withdrawn when a dispatcher asks for the job
+            log.warning("the place of a job could not be freed: %s", error, extra={"job": job.place.job_id})
+
+    def _come_back(self, job: HostedJob) -> None:
+        try:
+            job.come_back()
+        except BaseException:  # of one job; its dispatcher brings it back
+            log.exception("a job could not come back", extra={"job": job.place.job_id})
+            self.drop(job)
+
+    def _end_when_idle(self) -> None:
+        while True:
+            time.sleep(1)
+            with self._lock:
+                is_idle = not self._jobs and time.monotonic() > self._busy_until
+            if is_idle:
+                ray.kill(self.me, no_restart=True)
+                return
+
+
+def _forwarded(name: str, group: str) -> Callable[..., object]:
+    """Return the method of the process that calls the method `name` of a coordinator, in a thread of the group."""
+
+    def call(self: CoordinatorHost, token: str, *arguments: object) -> object:
+        answer: object = getattr(self.coordinator(token), name)(*arguments)
+        self.ensure_here(token)
+        return answer
+
+    call.__name__, call.__qualname__ = name, f"CoordinatorHost.{name}"
+    call.__doc__ = f"Call `Coordinator.{name}`, which describes arguments and result."
+    return cast("Callable[..., object]", ray.method(concurrency_group=group)(call))
+
+
+for _group, _calls in CALLS.items():
+    for _call in _calls.names:
+        setattr(CoordinatorHost, _call, _forwarded(_call, _group))
+
+
+def host_class() -> RayActorClass:
+    """Return the Ray actor class, with the threads of `THREADS`."""
+    options: dict[str, Any] = {
+        "num_cpus": 0, "max_restarts": -1, "concurrency_groups": dict(THREADS), "enable_task_events": False,
+    }  # fmt: skip
+    return ray.remote(**options)(CoordinatorHost)
+
+
+__all__ = ["CoordinatorHost", "HostedJob", "host_class"]
