@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass
 
 from rayflink.common.text_output.logs import get_logger
@@ -29,8 +30,8 @@ class StorageWork:
         threading.Thread(target=self._run, name="checkpoint-files", daemon=True).start()
 
     def submit(self, do: Callable[..., object], *arguments: object) -> None:
-        """Run this after all earlier work; an exception is logged."""
-        self._work.put((do, arguments))
+        """Run this after all earlier work, with what is bound in this thread for its lines; an exception is logged."""
+        self._work.put((copy_context().run, (_do, do, arguments)))
 
     def end(self, within_s: float) -> bool:
         """Wait until all is done; return False, and log it, if that takes longer than `within_s`."""
@@ -50,13 +51,13 @@ class StorageWork:
                 self._work.all_tasks_done.wait(left)
         return True
 
-    def drop(self) -> None:
-        """Drop the work that waits; what is being done goes on."""
+    def abandon(self, within_s: float) -> bool:
+        """Drop the work that waits, and wait as `end` does for what is being done."""
         while True:
             try:
                 self._work.get_nowait()
             except queue.Empty:
-                return
+                return self.end(within_s)
             self._work.task_done()
 
     def close(self) -> None:
@@ -73,12 +74,17 @@ class StorageWork:
             try:
                 if work is None:
                     return
-                do, arguments = work
-                do(*arguments)
-            except Exception:  # of one piece; the next ones are done all the same
-                log.exception("work on the files of checkpoints failed")
+                run, arguments = work
+                run(*arguments)
             finally:
                 self._work.task_done()
+
+
+def _do(do: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    try:
+        do(*arguments)
+    except Exception:  # of one piece; the next ones are done all the same
+        log.exception("work on the files of checkpoints failed")
 
 
 __all__ = ["StorageWork"]

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -246,18 +247,19 @@ class Coordinator:
         """End this coordinator, for good, and its process unless others live there."""
         self._home.leave()
 
+    def discard(self) -> None:
+        """End what is left of a start that has failed."""
+        self._storage_work.close()
+
     def abandon(self, within_s: float) -> bool:
         """End this coordinator as the end of its process would, and return whether it has: its job is not over.
 
-        Its slots end with it. What it writes to the storage is finished or dropped when this returns True.
+        Its slots end with it. What it writes to the storage, for which there is as much time again, is finished or
+        dropped when this returns True.
         """
-        until = time.monotonic() + within_s
         self._has_to_leave.set()
         self._events.put(Tick())
-        if not self._has_left.wait(within_s):
-            return False
-        self._storage_work.drop()
-        return self._storage_work.end(max(until - time.monotonic(), 0.0))
+        return self._has_left.wait(within_s) and self._storage_work.abandon(within_s)
 
     def cancel(self, by: str) -> None:
         """Ask for cancellation; rows that wait for the driver are dropped."""
@@ -275,8 +277,7 @@ class Coordinator:
     def status(self) -> dict[str, Any]:
         """Return the job as plain data."""
         described = described_waiting(self._job_status, self._slots.wait.reason)
-        waiting = self._slots.missing
-        described["slots"] = f"waiting for {waiting} slots" if waiting else "granted"
+        described["slots"] = f"waiting for {missing} slots" if (missing := self._slots.missing) else "granted"
         if note := self._note() or self._more_slots.note:
             described["note"] = note
         if self._fault is not None:
@@ -478,8 +479,7 @@ class Coordinator:
     def _is_status_due(self, event: ToCoordinator | Signal, commands: list[Command]) -> bool:
         """Return whether the status is updated for this event; if not, it is for a later one or by the next tick.
 
-        Heartbeats wait for the tick, and events in a row for the last of them, because describing a job takes time in
-        proportion to its tasks. A request is answered after the update.
+        Heartbeats wait for the tick, and events in a row for the last of them. A request is answered after the update.
         """
         answers = any(isinstance(command, Answer | EndJob) for command in commands)
         return answers or not isinstance(event, TaskReport) and self._events.empty()
@@ -557,8 +557,8 @@ class Coordinator:
 
     def call_for_enumerator(self, command: CallForEnumerator) -> None:
         """Run work of an enumerator in a thread of its own: an outside system that hangs delays no decision."""
-        work = threading.Thread(target=lambda: self._events.put(command.run()), name="enumerator", daemon=True)
-        work.start()
+        run, work = copy_context().run, lambda: self._events.put(command.run())
+        threading.Thread(target=run, args=(work,), name="enumerator", daemon=True).start()
 
     def request_rescale(self, command: RequestRescale) -> None:
         """Queue the job's own request; it waits for its slots like one of a client."""

@@ -185,7 +185,7 @@ def _ask_for(url: str, seconds: float, rate: int, process: int) -> dict[str, flo
     errors: Counter[int] = Counter()
     due = count()
     begin = time.monotonic()
-    memory = [_memory_mb(process)]
+    memory, coordinators = [_memory_mb(process)], [_coordinators_mb()]
 
     def ask(paths: Iterator[tuple[str, str]]) -> None:
         client = Client(url)
@@ -207,6 +207,7 @@ def _ask_for(url: str, seconds: float, rate: int, process: int) -> dict[str, flo
     while any(thread.is_alive() for thread in threads):
         time.sleep(min(10, seconds / 5))
         memory.append(_memory_mb(process))
+        coordinators.append(_coordinators_mb())
     all_ms = [1000 * took for took, _ in times]
     kinds = sorted({kind for _, kind in times})
     slowest = {f"p99_ms {kind}": _percentile([1000 * took for took, own in times if own == kind], 99) for kind in kinds}
@@ -222,6 +223,8 @@ def _ask_for(url: str, seconds: float, rate: int, process: int) -> dict[str, flo
         "memory_mb_begin": memory[0],
         "memory_mb_end": memory[-1],
         "memory_mb_growth_of_last_two_thirds": late[-1] - late[0],
+        "coordinators_mb_begin": coordinators[0],
+        "coordinators_mb_end": coordinators[-1],
     }
 
 
@@ -230,6 +233,12 @@ def _paths(ids: list[str], start: int) -> Iterator[tuple[str, str]]:
     for job_id in cycle(ids[start:] + ids[:start]):
         for kind in ("/jobs/overview", "/overview", "/jobs/{}", "/jobs/{}/checkpoints", "/jobs/{}/exceptions"):
             yield kind, kind.format(job_id)
+
+
+def _coordinators_mb() -> float:
+    """Return the memory of all processes of coordinators."""
+    found = [each.info for each in psutil.process_iter(["name", "memory_info"])]
+    return float(sum(each["memory_info"].rss >> 20 for each in found if each["name"].startswith("ray::Coord")))
 
 
 def _memory_mb(process: int) -> float:

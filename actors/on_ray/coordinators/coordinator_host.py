@@ -28,13 +28,13 @@ from .job_places import JobPlace, JobPlaces
 
 log = get_logger(__name__)
 
-THREADS = {"start": 8, "control": 1, "wait": 32, "follow": 4, "events": 1, "prints": 8, "rows": 8, "end": 4}
+THREADS = {"start": 8, "control": 1, "wait": 64, "follow": 4, "events": 1, "prints": 8, "rows": 8, "end": 4}
 """Threads for the calls of each group, for all jobs; in `start` jobs begin, in `end` they are abandoned."""
 IDLE_S = 30.0
 """A process without a job ends after so long."""
 EXPECTS_S = 120.0
 """Time in which a job that was announced begins."""
-ABANDON_WITHIN_S = 20.0
+ABANDON_WITHIN_S = 8.0
 
 
 class HostedJob:
@@ -47,7 +47,7 @@ class HostedJob:
 
     def __init__(self, host: CoordinatorHost, place: JobPlace) -> None:
         self.place, self._host = place, host
-        self._is_ready = False
+        self._answers, self._has_settled = False, threading.Event()
         self._coordinator = Coordinator(place.stored, is_first=False, home=self)
 
     def actor(self) -> HostedCoordinator:
@@ -60,7 +60,7 @@ class HostedJob:
 
     def answer(self) -> None:
         """Answer calls from now on."""
-        self._is_ready = True
+        self._answers = True
 
     def leave(self) -> None:
         """Leave the process, which goes on for the others."""
@@ -71,14 +71,23 @@ class HostedJob:
 
         Raises: whatever loading the program here raises.
         """
-        self._coordinator.start(submission)
+        self._begin(lambda: self._coordinator.start(submission))
 
     def come_back(self) -> None:
         """Go on with a job whose process was lost.
 
         Raises: whatever prevents that.
         """
-        self._coordinator.come_back(self.place.job_id)
+        self._begin(lambda: self._coordinator.come_back(self.place.job_id))
+
+    def _begin(self, begin: Callable[[], None]) -> None:
+        try:
+            begin()
+        except BaseException:
+            self._coordinator.discard()
+            raise
+        finally:
+            self._has_settled.set()
 
     @property
     def coordinator(self) -> Coordinator:
@@ -87,13 +96,15 @@ class HostedJob:
         Raises:
             CoordinatorBusy: it has not begun yet.
         """
-        if not self._is_ready:
+        if not self._answers:
             raise CoordinatorBusy(self.place.job_id)
         return self._coordinator
 
     def abandon(self) -> bool:
         """End the coordinator as the end of the process would, and return whether it has ended."""
-        return not self._is_ready or self._coordinator.abandon(ABANDON_WITHIN_S)
+        if not self._has_settled.wait(ABANDON_WITHIN_S):
+            return False
+        return not self._answers or self._coordinator.abandon(ABANDON_WITHIN_S)
 
 
 class CoordinatorHost:

@@ -16,7 +16,7 @@ import pytest
 from rayflink.actors.checkpoints.storage_work import StorageWork
 from rayflink.actors.job.submission import Stored
 from rayflink.cluster.runners.shared_settings import shared_settings
-from rayflink.common.text_output.logs import bound
+from rayflink.common.text_output.logs import bound, identity
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.remote_submission import RemoteSubmission
 
@@ -50,6 +50,9 @@ class Client:
         return {key: self.values[key] for key in keys if key in self.values}
 
 
+discarded: list[str] = []
+
+
 class Inner:
     """A coordinator whose calls are noted."""
 
@@ -68,6 +71,9 @@ class Inner:
 
     def come_back(self, job_id: str) -> None:
         self.start(job_id)
+
+    def discard(self) -> None:
+        discarded.append(self.home.place.job_id)
 
     def status(self) -> str:
         return f"status of {self.home.place.job_id}"
@@ -173,7 +179,32 @@ def test_a_start_that_fails_leaves_no_place_and_no_job(
     monkeypatch.setattr(Inner, "fails", True)
     with pytest.raises(ModuleNotFoundError):
         process.start(token, "submission")
-    assert places.find(JOB) is None and process.expect() == 0
+    assert places.find(JOB) is None and process.expect() == 0 and discarded.pop() == JOB
+
+
+def test_a_job_that_is_ended_while_it_starts_ends_when_it_has_started(
+    host: Any, places: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, token, gate, ended = host.make(), placed(places), threading.Event(), []
+    start = Inner.start
+
+    def late(self: Inner, submission: Any) -> None:
+        gate.wait(10)
+        start(self, submission)
+
+    monkeypatch.setattr(Inner, "start", late)
+    monkeypatch.setattr(Inner, "abandon", lambda self, within_s: ended.append(within_s) or True)
+    starting = threading.Thread(target=process.start, args=(token, "submission"))
+    starting.start()
+    ending = threading.Thread(target=process.end, args=(token,))
+    ending.start()
+    while token not in process._refused:
+        pass
+    assert not ended
+    gate.set()
+    starting.join(10)
+    ending.join(10)
+    assert len(ended) == 1 and places.find(JOB) is None
 
 
 @pytest.mark.parametrize("has_arrived", [False, True])
@@ -265,14 +296,27 @@ def test_lines_go_to_the_log_of_the_job_that_writes_them(tmp_path: Path) -> None
     assert ["after its end" in text for text in texts] == [True, False]
 
 
+def test_lines_of_work_on_files_are_of_the_job_that_has_asked_for_it() -> None:
+    work, seen = StorageWork(), []
+    with bound(job=JOB):
+        work.submit(lambda: seen.append(identity()))
+    work.submit(lambda: seen.append(identity()))
+    work.close()
+    assert work.end(10) and seen == [{"job": JOB}, {}]
+
+
 def test_work_on_files_that_is_dropped_is_not_done() -> None:
-    work, gate, done = StorageWork(), threading.Event(), []
-    work.submit(gate.wait, 10)
+    work, begun, gate, done = StorageWork(), threading.Event(), threading.Event(), []
+
+    def wait() -> None:
+        begun.set()
+        gate.wait(10)
+
+    work.submit(wait)
     work.submit(done.append, 1)
-    while work.statistics().unfinished > 1:
-        work.drop()
+    assert begun.wait(10) and not work.abandon(0.01), "a piece is being done"
     gate.set()
-    assert work.end(10) and not done
+    assert work.abandon(10) and not done
     work.close()
     assert work.end(10)
 
