@@ -105,6 +105,7 @@ def test_a_job_is_listed_shown_and_cancelled(tmp_path: Path, capsys: Any) -> Non
 
 
 @pytest.mark.spec("S06")
+@pytest.mark.timeout(240)
 def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text(ENDLESS, encoding="utf-8")
