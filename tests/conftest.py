@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.suite import soak
 from tests.suite.leftovers import Watch
+from tests.suite.sendable_reports import SendableReports
 from tests.suite.side_by_side import processes
 from tests.suite.time_budget import Recorder
 
@@ -36,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Recorder(config))
+    config.pluginmanager.register(SendableReports())
     soak.sample_jobs(config)
 
 

@@ -141,12 +141,10 @@ class JobLogs:
         """Route the lines of a job to its log from now on."""
         self._logs = {**self._logs, job_id: task_log}
 
-    def remove(self, job_id: str) -> None:
-        """Close the log of a job."""
-        task_log = self._logs.get(job_id)
-        self._logs = {present: log for present, log in self._logs.items() if present != job_id}
-        if task_log is not None:
-            task_log.close()
+    def remove(self, job_id: str, task_log: TaskLog) -> None:
+        """Close a log of a job, which may have another one by now."""
+        self._logs = {key: present for key, present in self._logs.items() if (key, present) != (job_id, task_log)}
+        task_log.close()
 
     def put(self, stream: str, text: str) -> None:
         """Add lines of this thread."""

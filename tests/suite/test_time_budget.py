@@ -14,7 +14,7 @@ from tests.suite.process_times import ProcessTimes
 from tests.suite.time_budget import KINDS, RECORD, Budget, by_folder, folder_of
 
 RECORDED = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-SMALL = Budget({"fast": 5}, {"fast": 2.0}, 2.0, 0.5, {"fast": {"state": 3, "tests": 1}})
+SMALL = Budget({"fast": 5}, {"fast": 2.0}, 2.0, 0.5, 20.0, {"fast": {"state": 3, "tests": 1}})
 TABLES = "tests/state/test_tables.py::test_a"
 
 
@@ -51,6 +51,11 @@ def test_a_test_and_a_folder_that_take_too_long_are_named():
     )
 
 
+def test_a_machine_that_is_slowed_down_by_other_work_says_nothing_of_a_folder():
+    spent = {f"{TABLES}[{number}]": 21.0 * 0.6 for number in range(5)}
+    assert not list(SMALL.exceeded({"fast": {**spent, "tests/test_b.py::test_b": 60.0}}))
+
+
 @pytest.mark.parametrize("slower", [1.0, 2.5, 10.0])
 def test_on_a_slower_machine_only_a_folder_that_takes_a_larger_part_is_too_long(slower):
     spent = {f"{TABLES}[{number}]": 0.6 * slower for number in range(5)}
@@ -61,7 +66,7 @@ def test_on_a_slower_machine_only_a_folder_that_takes_a_larger_part_is_too_long(
 
 def test_two_large_folders_that_are_both_too_slow_do_not_excuse_each_other():
     folders = {"cluster": 9.0, "spark": 6.0, "state": 1.0, "table": 1.0, "tests": 1.0}
-    budget = Budget({"ray": 18}, {"ray": 99.0}, 2.5, 0.5, {"ray": folders})
+    budget = Budget({"ray": 18}, {"ray": 99.0}, 2.5, 0.5, 20.0, {"ray": folders})
     factors = {"cluster": 4, "spark": 4, "state": 1, "table": 1, "tests": 1}
     spent = {f"tests/{folder}/test_{folder}.py::test": factors[folder] * folders[folder] for folder in folders}
     lines = list(budget.exceeded({"ray": {test.replace("tests/tests", "tests"): took for test, took in spent.items()}}))

@@ -46,6 +46,8 @@ class Budget:
         longest: kind -> CPU seconds of one test.
         tolerance: how many times its budget a folder may take in a run in which the others take theirs.
         unnoticed: CPU seconds that a folder may take in a run in any case.
+        steady: how many times their budgets the others take at most in a run that says anything: where they take more,
+            the machine is slowed down by others, now more and now less.
         folders: kind -> folder -> CPU seconds.
     """
 
@@ -53,6 +55,7 @@ class Budget:
     longest: Mapping[str, float]
     tolerance: float
     unnoticed: float
+    steady: float
     folders: Seconds
 
     @classmethod
@@ -69,13 +72,13 @@ class Budget:
         for kind, seconds in spent.items():
             folders = by_folder(seconds)
             for test, took in seconds.items():
-                most = self.longest[kind]
-                if took > most and took > most * self.tolerance * self.pace(kind, folders, folder_of(test)):
+                most, pace = self.longest[kind], self.pace(kind, folders, folder_of(test))
+                if pace <= self.steady and took > most and took > most * self.tolerance * pace:
                     advice = f"mark it {'slow' if kind == 'fast' else 'soak'}"
                     yield f"{test} took {took:.1f} s of CPU time, a {kind} test {most:g} s: {advice}"
             for folder, took in folders.items():
                 budget, pace = self.folders[kind].get(folder, 0), self.pace(kind, folders, folder)
-                if took > max(budget * self.tolerance * pace, self.unnoticed):
+                if pace <= self.steady and took > max(budget * self.tolerance * pace, self.unnoticed):
                     named = ", ".join(f"{test} {seconds[test]:.1f} s" for test in slowest(seconds, folder))
                     message = f"{folder}: {kind} tests took {took:.1f} s of CPU time, their budget is {budget:g} s"
                     yield f"{message}, others took {pace:.1f} times theirs or less: {named}"

@@ -48,6 +48,7 @@ class HostedJob:
     def __init__(self, host: CoordinatorHost, place: JobPlace) -> None:
         self.place, self._host = place, host
         self._answers, self._has_settled = False, threading.Event()
+        self.log: TaskLog | None = None
         self._coordinator = Coordinator(place.stored, is_first=False, home=self)
 
     def actor(self) -> HostedCoordinator:
@@ -56,6 +57,7 @@ class HostedJob:
 
     def log_goes_to(self, task_log: TaskLog) -> None:
         """Route what is logged for the job to its log."""
+        self.log = task_log
         self._host.logs.add(self.place.job_id, task_log)
 
     def answer(self) -> None:
@@ -206,7 +208,8 @@ class CoordinatorHost:
         with self._lock:
             self._jobs.pop(job.place.token, None)
             self._busy_until = max(self._busy_until, time.monotonic() + IDLE_S)
-        self.logs.remove(job.place.job_id)
+        if job.log is not None:
+            self.logs.remove(job.place.job_id, job.log)
         try:
             self._places.free(job.place.token)
         except Exception as error:  # the place is withdrawn when a dispatcher asks for the job

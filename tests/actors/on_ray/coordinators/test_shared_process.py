@@ -280,14 +280,16 @@ def test_lines_go_to_the_log_of_the_job_that_writes_them(tmp_path: Path) -> None
     handlers, last = list(logger.handlers), logging.lastResort
     try:
         logs = JobLogs()
-        for job_id in (JOB, OTHER):
-            logs.add(job_id, TaskLog(tmp_path / job_id, "coordinator"))
+        earlier, own, other = (TaskLog(tmp_path / job_id, "coordinator") for job_id in (JOB, JOB, OTHER))
+        for job_id, task_log in ((JOB, earlier), (JOB, own), (OTHER, other)):
+            logs.add(job_id, task_log)
+        logs.remove(JOB, earlier)
         with bound(job=JOB):
             logger.warning("of one")
         logger.warning("of none")
-        logs.remove(OTHER)
+        logs.remove(OTHER, other)
         logger.warning("after its end")
-        logs.remove(JOB)
+        logs.remove(JOB, own)
     finally:
         logger.handlers, logging.lastResort = handlers, last
     texts = [(tmp_path / job_id / "coordinator.0.log").read_text() for job_id in (JOB, OTHER)]
