@@ -162,6 +162,10 @@ class CoordinatorHost:
         except BaseException:
             self.drop(job)
             raise
+        if token in self._refused:  # who has asked for it waits no longer
+            job.abandon()
+            self.drop(job)
+            raise CoordinatorGone(token)
 
     @ray.method(concurrency_group="control")
     def withdraw(self, token: str) -> bool:

@@ -43,14 +43,17 @@ def _actor(name: str, namespace: str) -> RayActor | None:
         return None
 
 
-def end_coordinator(coordinator: RayActor) -> None:
+def end_coordinator(coordinator: RayActor, with_process: bool = True) -> None:
     """End a coordinator for good, whose job is not over: its process, or its part of one that it shares.
 
-    A shared process in which it does not end is ended, and comes back for its other jobs.
+    Args:
+        coordinator: of the job.
+        with_process: end a shared process in which it does not end, which comes back for its other jobs. False: of a
+            start that takes too long; the coordinator keeps its place until it has begun, and ends then.
     """
     if not isinstance(coordinator, HostedCoordinator):
         ray.kill(coordinator, no_restart=True)
-    elif not _has_ended(coordinator):
+    elif not _has_ended(coordinator) and with_process:
         coordinator.free()
         ray.kill(coordinator.host, no_restart=False)
 

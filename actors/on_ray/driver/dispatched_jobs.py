@@ -268,7 +268,7 @@ class DispatchedJobs:
         try:
             started.begin(replace(job.submission, namespace=self._namespace))
         except Exception:
-            end_coordinator(coordinator)
+            end_coordinator(coordinator, with_process=False)
             raise
         self._jobs[job.job_id] = started
         return started

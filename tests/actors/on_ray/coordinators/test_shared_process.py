@@ -19,6 +19,7 @@ from rayflink.cluster.runners.shared_settings import shared_settings
 from rayflink.common.text_output.logs import bound, identity
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.remote_submission import RemoteSubmission
+from tests.cluster import watching
 
 JOB, OTHER = "0" * 32, "1" * 32
 STORED = Stored("/checkpoints", {})
@@ -194,17 +195,24 @@ def test_a_job_that_is_ended_while_it_starts_ends_when_it_has_started(
 
     monkeypatch.setattr(Inner, "start", late)
     monkeypatch.setattr(Inner, "abandon", lambda self, within_s: ended.append(within_s) or True)
-    starting = threading.Thread(target=process.start, args=(token, "submission"))
+    gone_at_start: list[BaseException] = []
+
+    def begin() -> None:
+        try:
+            process.start(token, "submission")
+        except gone() as error:
+            gone_at_start.append(error)
+
+    starting, ending = threading.Thread(target=begin), threading.Thread(target=process.end, args=(token,))
     starting.start()
-    ending = threading.Thread(target=process.end, args=(token,))
+    assert watching.eventually(lambda: process.expect() == 1, within_s=10)
     ending.start()
-    while token not in process._refused:
-        pass
+    assert watching.eventually(lambda: process.withdraw(token), within_s=10), "it is refused"
     assert not ended
     gate.set()
     starting.join(10)
     ending.join(10)
-    assert len(ended) == 1 and places.find(JOB) is None
+    assert ended and gone_at_start and places.find(JOB) is None and process.expect() == 0
 
 
 @pytest.mark.parametrize("has_arrived", [False, True])

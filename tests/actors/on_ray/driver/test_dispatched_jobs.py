@@ -100,6 +100,6 @@ def test_an_environment_that_cannot_be_set_up_is_a_refusal(
     monkeypatch.setattr(dispatched_jobs, "coordinator_class", lambda: blueprint)
     monkeypatch.setattr(dispatched_jobs, "_runtime_env", lambda job: {})
     monkeypatch.setattr(DispatchedJob, "begin", fail)
-    monkeypatch.setattr(dispatched_jobs, "end_coordinator", lambda coordinator: None)
+    monkeypatch.setattr(dispatched_jobs, "end_coordinator", lambda coordinator, with_process: None)
     with pytest.raises(RuntimeEnvSetupError):  # no other try would go better
         cluster.jobs.start(Dispatched(JOB, "words", Submission(b""), None))
