@@ -10,16 +10,18 @@ import pytest
 def sendable(value: Any) -> Any:
     """The value with each half of a surrogate pair, which UTF-8 does not have, as its escape.
 
-    >>> sendable({"odd \\ud800": ["\\ud800", 1]})
-    {'odd \\\\ud800': ['\\\\ud800', 1]}
+    >>> sendable({"odd \\ud800": ["\\ud800", ("file", 1)]})
+    {'odd \\\\ud800': ['\\\\ud800', ('file', 1)]}
     """
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()
         case dict():
             return {sendable(key): sendable(each) for key, each in value.items()}
-        case list() | tuple():
+        case list():
             return [sendable(each) for each in value]
+        case tuple():
+            return tuple(sendable(each) for each in value)
         case _:
             return value
 
