@@ -188,7 +188,7 @@ class Coordinator:
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
         idle, self._idle = self._idle, None
-        leader = Leader(self._home.actor(), self._leader_id)
+        leader = Leader(self._home.actor(), self._leader_id, self._home.starts)
         self._slots = SlotProcesses(self._job, submission, leader, self._events.put, self._came_back, idle)
         settings = JobSettings.of(graph.configuration)
         self._idle_s = settings.idle_process_ms / 1000 if self._stored is None else 0.0

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
@@ -34,6 +34,8 @@ from ..messages.commands import (
 from ..messages.messages import ToTask
 from ..messages.scheduling import Slot, bundle_of, slot_title, slots_asked, tenants
 from ..messages.settings import JobSettings
+from ..messages.states import ExecutionState
+from .coordinators.slot_starts import SlotStarts
 from .deployment_calls import DeploymentCalls, could_not_deploy
 from .deployment_check import SlotAssignment, without_code
 from .driver.ray_resources import cluster_has, free_slots
@@ -49,6 +51,7 @@ log = get_logger(__name__)
 
 MOST_REPORT_MS = 2000
 """Most time between two heartbeats of a task, which bring its metrics."""
+_STARTS = (ExecutionState.CREATED, ExecutionState.SCHEDULED, ExecutionState.DEPLOYING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,12 @@ class Leader:
     Args:
         actor: the coordinator as tasks call it.
         id: of this life.
+        starts: bounds the processes that start at a time.
     """
 
     actor: RayActor
     id: str
+    starts: SlotStarts = field(default_factory=SlotStarts)
 
 
 class SlotProcesses:
@@ -104,6 +109,7 @@ class SlotProcesses:
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._lost_nodes: set[str] = set()
+        self._starts_processes = self._waits_for_turn = False
         self._waiting: list[DeployTask] = []
         self._waiting_since = self._asked_at = 0.0
         self._watch_of_nodes = NodeWatch(lambda: set(list(self.nodes.values())), self._node_lost)
@@ -134,6 +140,8 @@ class SlotProcesses:
         for failed in self.calls.overdue(now):
             self._post(failed)
         self._deploy_waiting(now)
+        if self._starts_processes and not any(each.state in _STARTS for each in self._job.executions.values()):
+            self._have_started()
         if self.is_overdue(now):
             self._post(SlotsRefused(cluster_has()))
         self._look(now)
@@ -143,13 +151,19 @@ class SlotProcesses:
         if self.granted and not self._waiting:
             lines = self.wait.end(now) if self.wait.reason else []
         else:
-            lines = self.wait.look(now, cluster_has()) if self.wait.is_due(now) else []
+            is_due = self.wait.is_due(now) and not self._waits_for_turn  # there are slots: no look at the cluster
+            lines = self.wait.look(now, cluster_has()) if is_due else []
         for line in lines:
             log.warning("job %r: %s", self._job.graph.name, line)
 
     def end(self) -> None:
         """Stop watching nodes."""
         self._watch_of_nodes.end()
+        self._have_started()
+
+    def _have_started(self) -> None:
+        self._starts_processes = False
+        self._leader.starts.end(self._leader.id)
 
     def kill(self, attempt: TaskAddress) -> None:
         """End the process of an attempt."""
@@ -245,6 +259,9 @@ class SlotProcesses:
                 self._give_up_slots()
                 self._group = self._new_group()
             return
+        if not self._has_turn(deploys):
+            self._waiting, self._waiting_since = [*self._waiting, *deploys], time.monotonic()
+            return
         for attempt in self.actors.keys() - self._job.executions.keys():  # of attempts that others have followed
             del self.actors[attempt], self.nodes[attempt]
         node_of = placement_group_table(group)["bundles_to_node_id"]
@@ -268,6 +285,18 @@ class SlotProcesses:
         for command, host in commands_and_hosts:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
+
+    def _has_turn(self, deploys: Sequence[DeployTask]) -> bool:
+        """Return whether the processes that the deployments need may start now."""
+        slots = {command.slot for command in [*self._waiting, *deploys]}
+        new = [slot for slot in slots if slot not in self._slots or self._slots[slot] in self._dead]
+        now = time.monotonic()
+        has_turn = self._leader.starts.begin(self._leader.id, len(new), now)
+        self._starts_processes = has_turn and bool(new)
+        if not has_turn and not self._waits_for_turn:
+            self.wait.begin(now, "its turn, as processes of other jobs start first")
+        self._waits_for_turn = not has_turn
+        return has_turn
 
     def _make_actor(self, slot: Slot, group: PlacementGroup) -> RayActor:
         submission = self._submission
@@ -330,12 +359,12 @@ class SlotProcesses:
         return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
 
     def _deploy_waiting(self, now: float) -> None:
-        """Deploy the attempts that wait for another node in place of a lost one."""
+        """Deploy the attempts that wait for another node in place of a lost one, or for their turn."""
         if not self._waiting:
             return
         group, waiting = self._group, self._waiting
         assert group is not None
-        if now - self._waiting_since > self._settings.slot_timeout_ms / 1000:
+        if now - self._waiting_since > self._settings.slot_timeout_ms / 1000 and not self._waits_for_turn:
             self._waiting = []
             for command in waiting:
                 self._post(could_not_deploy(command.deployment, TimeoutError(self.wait.reason)))

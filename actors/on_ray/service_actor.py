@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 import ray
 
-from rayflink.common.text_output.logs import get_logger, keep_logs
+from rayflink.common.text_output.logs import keep_logs
 
+from .process_session import begin_session
 from .ray_handles import RayActor
-
-log = get_logger(__name__)
 
 
 class Service(Protocol):
@@ -67,22 +66,6 @@ class ServiceActor:
     def stop(self) -> None:
         """End the service; the caller ends the process."""
         self._service.stop()
-
-
-def begin_session() -> None:
-    """Begin a session of this process alone, to which Linux gives as much of the CPU as to all other processes of Ray.
-
-    Without it, a service that answers people would wait for its turn behind hundreds of processes of jobs. Where the
-    system groups processes otherwise, as it does in containers, this changes nothing.
-
-    Source: sched(7), "The autogroup feature".
-    """
-    try:
-        if os.getpgrp() == os.getpid() and os.getsid(0) != os.getpid():  # Ray lets each worker lead a process group
-            os.setpgid(0, os.getpgid(os.getppid()))
-        os.setsid()
-    except OSError as error:
-        log.debug("no session of its own: %s", error)
 
 
 def end_own_actor() -> None:

@@ -12,6 +12,7 @@ from rayflink.common.text_output.logs import get_logger
 
 from ..ray_handles import RayActor
 from ..task_log import TaskLog, log_goes_to
+from .slot_starts import SlotStarts
 
 log = get_logger(__name__)
 
@@ -20,7 +21,12 @@ LEAVE_WITHIN_S = 10.0
 
 
 class CoordinatorHome(Protocol):
-    """The process of a coordinator."""
+    """The process of a coordinator.
+
+    `starts` bounds the processes of slots that its coordinators start at a time.
+    """
+
+    starts: SlotStarts
 
     def actor(self) -> RayActor:
         """Return the coordinator as the tasks of its job call it."""
@@ -43,7 +49,7 @@ class OwnProcess:
     """
 
     def __init__(self, returns: bool) -> None:
-        self._returns = returns
+        self._returns, self.starts = returns, SlotStarts()
 
     def actor(self) -> RayActor:
         """Return this process."""

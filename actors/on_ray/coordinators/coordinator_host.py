@@ -8,6 +8,7 @@ Source: apache/flink JobManager, whose Dispatcher has a JobMaster for each job.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -20,21 +21,37 @@ from rayflink.common.text_output.logs import get_logger, keep_logs
 
 from ...job.submission import Submission
 from ..coordinator_actor import CALLS
+from ..process_session import begin_session
 from ..ray_coordinator import Coordinator
 from ..ray_handles import RayActorClass
 from ..task_log import JobLogs, TaskLog
 from .hosted_coordinator import CoordinatorBusy, CoordinatorGone, HostedCoordinator
 from .job_places import JobPlace, JobPlaces
+from .slot_starts import SlotStarts
 
 log = get_logger(__name__)
 
 THREADS = {"start": 8, "control": 1, "wait": 64, "follow": 4, "events": 1, "prints": 8, "rows": 8, "end": 4}
 """Threads for the calls of each group, for all jobs; in `start` jobs begin, in `end` they are abandoned."""
+SWITCH_S = 0.05
+"""Time that a thread waits for the interpreter before it asks the one that runs to give way, 5 ms by default.
+
+Each of hundreds of threads that wait would ask 200 times a second. Where the CPUs are full that takes more than the
+work, and the thread that they wait for is not there to answer.
+"""
+STARTS_A_CPU = 2
+"""Processes of slots that start at a time, for each CPU: one loads its modules while another waits for Ray."""
 IDLE_S = 30.0
 """A process without a job ends after so long."""
 EXPECTS_S = 120.0
 """Time in which a job that was announced begins."""
 ABANDON_WITHIN_S = 8.0
+
+
+def most_starts() -> int:
+    """Return how many processes of slots start at a time, on a cluster with nodes like this one."""
+    nodes = sum(bool(node["Alive"]) for node in ray.nodes())  # type: ignore[no-untyped-call]
+    return STARTS_A_CPU * (os.cpu_count() or 1) * max(nodes, 1)
 
 
 class HostedJob:
@@ -49,6 +66,7 @@ class HostedJob:
         self.place, self._host = place, host
         self._answers, self._has_settled = False, threading.Event()
         self.log: TaskLog | None = None
+        self.starts = host.starts
         self._coordinator = Coordinator(place.stored, is_first=False, home=self)
 
     def actor(self) -> HostedCoordinator:
@@ -119,9 +137,11 @@ class CoordinatorHost:
 
     def __init__(self, name: str, namespace: str) -> None:
         keep_logs(sys.stderr, warn=False)
+        begin_session()
+        sys.setswitchinterval(SWITCH_S)
         self.namespace, self._places = namespace, JobPlaces.of_cluster(namespace)
         self.me = ray.get_runtime_context().current_actor
-        self.logs = JobLogs()
+        self.logs, self.starts = JobLogs(), SlotStarts(most_starts)
         self._lock = threading.Lock()
         self._jobs: dict[str, HostedJob] = {}
         self._refused: set[str] = set()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ray._private.worker import global_worker
 
 from rayflink.common.user_code.value_bytes import from_bytes, to_bytes
 
-from ...job.submission import Stored
+if TYPE_CHECKING:
+    from ...job.submission import Stored  # slow, and each slot would load it
 
 CALL_TIMEOUT_S = 5
 _PREFIX = b"place/"

@@ -156,15 +156,24 @@ def test_a_process_that_is_there_and_does_not_answer_in_time_fails_its_attempt(
     calls: DeploymentCalls, deployment: TaskDeployment
 ) -> None:
     attempt = deployment.attempt
-    calls.reached(attempt, 150)
-    assert (calls.overdue(160), calls.waiting()) == ([], [attempt])
-    [failed] = calls.overdue(160.1)
+    calls.reached(attempt, 105)
+    assert (calls.overdue(115), calls.waiting()) == ([], [attempt])
+    [failed] = calls.overdue(115.1)
     assert failed.attempt == attempt
     assert failed.failure.message == (
         f"Cannot deploy task Map (1/2) ({attempt}) - its process (node-7) not responding after a rpcTimeout of "
         "10000 ms (pekko.ask.timeout); see whether its node is overloaded"
     )
     assert (calls.overdue(200), calls.waiting()) == ([], [])
+
+
+def test_a_process_that_started_slowly_may_answer_as_slowly(
+    calls: DeploymentCalls, deployment: TaskDeployment
+) -> None:
+    calls.reached(deployment.attempt, 140)
+    assert (calls.overdue(180), calls.waiting()) == ([], [deployment.attempt])
+    [failed] = calls.overdue(180.1)
+    assert "after a rpcTimeout of 40000 ms (pekko.ask.timeout, in which it started)" in failed.failure.message
 
 
 @pytest.mark.spec("J18", "V26")

@@ -7,6 +7,7 @@ import logging
 import pickle
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
@@ -19,6 +20,7 @@ import pytest
 from rayflink.actors.job.submission import Submission
 from rayflink.actors.messages.commands import DeploymentFailed, DeployTask, SendToTask, SlotsGranted
 from rayflink.actors.messages.messages import (
+    CancelTask,
     CheckpointAcknowledged,
     SplitRequest,
     TaskDeployment,
@@ -27,6 +29,8 @@ from rayflink.actors.messages.messages import (
     TriggerCheckpoint,
 )
 from rayflink.actors.messages.scheduling import Slot
+from rayflink.actors.messages.states import ExecutionState
+from rayflink.actors.on_ray.coordinators.slot_starts import SlotStarts
 from rayflink.actors.on_ray.deployment_check import SlotAssignment, TaskSubmissionError
 from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.actors.on_ray.reports import read_reports
@@ -97,7 +101,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
     from rayflink.actors.on_ray import ray_slots as module
     from rayflink.actors.on_ray.ray_coordinator import Coordinator
 
-    def made(processes: Processes, job: Job) -> Any:
+    def made(processes: Processes, job: Job, starts: SlotStarts | None = None) -> Any:
         commands = deploy_commands(job)
         table = {"bundles_to_node_id": {0: "0f", 1: "0f"}}
         monkeypatch.setattr(module, "placement_group_table", lambda group: table)
@@ -107,9 +111,10 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         monkeypatch.setattr(module, "PlacementGroupSchedulingStrategy", lambda group, bundle: None)
         monkeypatch.setattr(module, "NodeWatch", lambda in_use, lost: None)
         monkeypatch.setattr(module, "actor_class", lambda tasks: processes)
+        monkeypatch.setattr(module, "cluster_has", lambda: "the cluster has 2 CPUs")
         coordinator: Any = Coordinator()
         coordinator._job, coordinator._prometheus = job.master, SimpleNamespace(report=lambda group, now: None)
-        leader = module.Leader(object(), coordinator._leader_id)
+        leader = module.Leader(object(), coordinator._leader_id, starts or SlotStarts())
         slots: Any = module.SlotProcesses(job.master, Submission(b"program"), leader, coordinator._events.put)
         slots._group = object()
         slots._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
@@ -194,6 +199,39 @@ def test_the_coordinator_gives_up_a_process_that_does_not_answer(shell: Any) -> 
     late = said(coordinator)
     assert [event.attempt for event in late] == [job.execution(name).attempt for name in (SOURCE, MAP_1, MAP_2)]
     assert all("not responding after a rpcTimeout of 10000 ms" in event.failure.message for event in late)
+
+
+def test_a_job_starts_its_processes_when_it_is_its_turn(shell: Any) -> None:
+    """Its attempts are not overdue meanwhile, and the next job begins as soon as its tasks report."""
+    job, processes, starts = Job(three_vertices()), Processes(lambda *given: None), SlotStarts(most=lambda: 2)
+    assert starts.begin("another job", 2, time.monotonic())
+    coordinator = shell(processes, job, starts)
+    slots, now = coordinator._slots, coordinator._clock.monotonic()
+    slots.granted = True
+    assert set(slots.tick(now + 1_000)) == set(job.master.executions) and not processes.made
+    assert slots.wait.reason.startswith("waiting for its turn") and slots.missing == 2 and said(coordinator) == []
+
+    starts.end("another job")
+    slots.tick(now)
+    assert len(processes.made) == 2 and slots.missing == 0
+    assert not starts.begin("a third job", 1, now)
+    for attempt in list(job.master.executions):
+        job.on(TaskStateChanged(attempt, ExecutionState.INITIALIZING))
+    slots.tick(now)
+    assert starts.begin("a third job", 1, now)
+
+
+def test_a_job_that_ends_in_the_queue_makes_room_for_the_next(shell: Any) -> None:
+    job, processes, starts = Job(three_vertices()), Processes(lambda *given: None), SlotStarts(most=lambda: 2)
+    assert starts.begin("another job", 2, time.monotonic())
+    coordinator = shell(processes, job, starts)
+    for attempt in list(job.master.executions):
+        coordinator._slots.send(attempt, CancelTask())
+    assert [type(event).__name__ for event in said(coordinator)] == ["TaskGone"] * 4
+    coordinator._slots._watch_of_nodes = SimpleNamespace(end=lambda: None)
+    coordinator._slots.end()
+    starts.end("another job")
+    assert starts.begin("a third job", 1, time.monotonic()) and not processes.made
 
 
 class Facts(MapFunction):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -46,14 +44,3 @@ def test_a_service_that_is_asked_to_end_stops_and_takes_its_process_along(monkey
     assert MADE[-1].calls == ["start"] and actor.url() == Service.url and not killed.is_set()
     MADE[-1].shut_down.set()
     assert killed.wait(10) and MADE[-1].calls == ["start", "stop"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("group", [0, None], ids=["that leads a group, as Ray's workers do", "of its parent's group"])
-def test_a_process_begins_a_session_of_its_own(group: int | None) -> None:
-    program = (
-        "import os; from rayflink.actors.on_ray.service_actor import begin_session; begin_session(); "
-        "print(os.getsid(0) == os.getpgrp() == os.getpid())"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, process_group=group)
-    assert done.stdout == "True\n", done.stderr

@@ -106,7 +106,12 @@ def test_a_job_is_listed_shown_and_cancelled(tmp_path: Path, capsys: Any) -> Non
 
 @pytest.mark.spec("S06")
 @pytest.mark.timeout(240)
-def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: Path) -> None:
+def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: Path, capsys: Any) -> None:
+    def answer(*arguments: str) -> str:
+        """Return what a command says in this process: to start one for each question takes seconds."""
+        assert main(list(arguments)) == 0
+        return str(capsys.readouterr().out)
+
     script = tmp_path / "job.py"
     script.write_text(ENDLESS, encoding="utf-8")
     submitted = said_by("run", "--detached", "-p", "2", str(script))
@@ -125,7 +130,7 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
                 other.terminate()
                 assert (other.communicate(timeout=60)[1], other.returncode) == ("", 143)
             drivers = watching.drivers()
-            assert job in said_by("list") and json.loads(said_by("status", job, "--json"))["name"] == "detached"
+            assert job in said_by("list") and json.loads(answer("status", job, "--json"))["name"] == "detached"
             assert watching.drivers() == drivers, "a question is no job of Ray"
             assert said_by("stop", job[:10], "--no-savepoint") == f"detached  {job}  FINISHED\n"
             rest = follower.stdout.read()  # to its end: communicate() would lose what is buffered
@@ -141,14 +146,14 @@ def test_a_detached_job_is_followed_and_stopped_from_other_terminals(tmp_path: P
     assert whole.count(": saw ") == len(saw) and ":actor_name:" not in whole
     assert f"coordinator: INFO rayflink.actors.on_ray.ray_coordinator: Job detached ({job}) is FINISHED." in whole
     assert "quiet -> Sink: Unnamed (2/2): INFO" in whole
-    assert " (1/2): " not in said_by("logs", job, "--subtask", "1")
-    assert [job, "detached", "FINISHED"] in [line.split()[:3] for line in said_by("list", "-a").splitlines()]
-    assert job not in said_by("list")
+    assert " (1/2): " not in answer("logs", job, "--subtask", "1")
+    assert [job, "detached", "FINISHED"] in [line.split()[:3] for line in answer("list", "-a").splitlines()]
+    assert job not in answer("list")
     os.kill(watching.pid_of(f"{job}/coordinator"), 9)  # it would keep the result for a minute
     assert watching.eventually(lambda: not watching.actors(), within_s=30)
-    assert said_by("status", job).startswith(f"detached  {job}  FINISHED  since ")
-    assert said_by("logs", job) == whole
-    graver = said_by("logs", job, "--level", "warning")
+    assert answer("status", job).startswith(f"detached  {job}  FINISHED  since ")
+    assert answer("logs", job) == whole
+    graver = answer("logs", job, "--level", "warning")
     assert graver.count("warned of ") == len(saw) and "noted" not in graver and "saw" not in graver
 
 
