@@ -1,6 +1,6 @@
 """A session cluster under load: jobs come and end, some run all the time, and clients ask about them meanwhile.
 
-The dispatcher is an actor of a Ray on loopback. Jobs of one slot come until all were there; at most `running` of them
+The dispatcher is on a Ray on loopback. Jobs of one slot come until all were there; at most `running` of them
 run at a time, and each that ends makes room for the next. Clients ask for what a dashboard shows, at a fixed rate.
 """
 
@@ -54,7 +54,12 @@ class Client:
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
         """Send a request, and return the status and the JSON of its answer."""
-        self._connection.request(method, path, body, {"Authorization": f"Bearer {TOKEN}"})
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        try:
+            self._connection.request(method, path, body, headers)
+        except BrokenPipeError:  # the server has closed it, as it was not used for seconds
+            self._connection.close()
+            self._connection.request(method, path, body, headers)
         answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read() or b"{}")
 
