@@ -148,7 +148,8 @@ def _of_state(figures: Document) -> Findings:
 
 def _failure_text(failure: Document) -> str:
     parts = [failure["operator"] or failure["task"], failure["raised_at"] or failure["line"]]
-    return f"{', '.join(part for part in parts if part)}: {failure['error']}"
+    said = f"{', '.join(part for part in parts if part)}: {failure['error']}"
+    return f"{said}; {failure['outcome']}" if failure["outcome"] else said
 
 
 def _of_functions(status: Document) -> Findings:

@@ -24,6 +24,8 @@ _FRAME = re.compile(
     r' +File "(?P<file>[^"\n]*)", line (?P<line>\d+), in (?P<function>[^\n]*)(?:\n {4}(?P<code>[^\n]*))?'
 )
 """A frame of a traceback, with its line of code."""
+_MODULE = re.compile(r"^[\w.]*\.(?=\w+(?::|$))")
+"""The module before the name of an exception, which a traceback has and a message has not."""
 MOST_TRACEBACK = 20_000
 """Characters of a traceback that are shown, of its end."""
 HELD_BACK_MS = 1_000
@@ -70,6 +72,7 @@ def job_figures(status: Document, description: Document, now_ms: int) -> Figures
         "recovery": status.get("recovery"),
         "autoscaler": status.get("autoscaler"),
         "failures": failures(status.get("exceptions", ())),
+        "rescales": status.get("rescales", {}).get("history", []),
     }
 
 
@@ -245,7 +248,8 @@ def failures(exceptions: Sequence[Document]) -> list[Figures]:
     """Return the failures of a job, those of one kind once, the newest first, each with what the newest of it says.
 
     Beside the figures of `folded_failures` there are "operator", "line" (of the program, which made the operator),
-    "record", "raised_at" and "code" (the innermost line of the program that ran), "error" and "traceback".
+    "record", "raised_at" and "code" (the innermost line of the program that ran), "error", "outcome" (why the job does
+    not restart, and what to do) and "traceback".
 
     >>> trace = 'Traceback:\\n  File "job.py", line 7, in parse\\n    return int(text)\\nValueError: no\\n'
     >>> entry = {"timestamp": 5, "task": "parse (1/1)", "exception": "parse failed", "traceback": trace}
@@ -281,6 +285,7 @@ def _failure(folded: Document, entry: Document) -> Figures:
     return {
         **folded,
         "error": error or folded["text"],
+        "outcome": _outcome(str(folded["text"]), error),
         "operator": entry.get("operator") or None,
         "line": entry.get("line") or None,
         "record": entry.get("record") or None,
@@ -289,6 +294,16 @@ def _failure(folded: Document, entry: Document) -> Figures:
         "place": entry.get("place"),
         "traceback": traceback[-MOST_TRACEBACK:],
     }
+
+
+def _outcome(text: str, error: str) -> str | None:
+    """Return what a failure's message adds to its error in brackets: why the job does not restart.
+
+    >>> _outcome("parse failed: BadPrice: no (it failed so twice)", "shop.BadPrice: no")
+    'it failed so twice'
+    """
+    _, separator, added = text.rpartition(_MODULE.sub("", error) or "\n")
+    return added[2:-1] if separator and added.startswith(" (") and added.endswith(")") else None
 
 
 def operator_figures(vertex: Document) -> list[Figures]:

@@ -84,7 +84,7 @@ def test_failures_of_one_kind_are_shown_once_with_the_users_line() -> None:
     trace = 'Traceback:\n  File "job.py", line 7, in parse\n    return int(text)\nValueError: <no>\n'
     entry = {"task": "count (1/2)", "exception": "count failed", "traceback": trace, "operator": "count",
              "line": "job.py:20 in main", "record": "'x'"}  # fmt: skip
-    last = {**entry, "timestamp": 9, "exception": "count failed (it failed so 3 times)"}
+    last = {**entry, "timestamp": 9, "exception": "count failed: ValueError: <no> (it failed so 3 times)"}
     job = status(exceptions=[{**entry, "timestamp": 3}, {**entry, "timestamp": 5}, last], state="FAILED",
                  timestamps={"CREATED": 1, "FAILED": 9})  # fmt: skip
     figures = job_figures(job, {}, NOW_MS)
@@ -93,7 +93,7 @@ def test_failures_of_one_kind_are_shown_once_with_the_users_line() -> None:
     assert (failure["error"], failure["raised_at"]) == ("ValueError: <no>", "job.py:7 in parse")
     assert (figures["has_ended"], figures["end_ms"], figures["duration_ms"]) == (True, 9, 8)
     assert "traceback" not in job_row(job, NOW_MS)["last_failure"]
-    assert findings(job, {}, NOW_MS)[0].detail == "count, job.py:7 in parse: ValueError: <no>"
+    assert findings(job, {}, NOW_MS)[0].detail == "count, job.py:7 in parse: ValueError: <no>; it failed so 3 times"
 
 
 def test_a_job_that_is_created_anew_by_a_rescaling_began_when_it_began_first() -> None:
