@@ -179,7 +179,7 @@ class ClusterServer:
         dispatcher, operations, labels = self.dispatcher, Operations(), self._filter_labels
         topics: list[Topic] = [
             SubmissionEndpoints(dispatcher),
-            LiveEndpoints(dispatcher, self._storage_options, lineage=dispatcher.lineage),
+            LiveEndpoints(dispatcher, self._storage_options, lineage=dispatcher.lineage, trends=dispatcher.trends),
             PrometheusEndpoint(dispatcher, self._processes, [self._samples], filter_label_values=labels),
             StaticPages(),
             RemoteJobEndpoints(dispatcher, self._runner),

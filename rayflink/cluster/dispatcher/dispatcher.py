@@ -19,6 +19,7 @@ from rayflink.launch.remote_submission import RemoteSubmission
 from rayflink.state.storage.storage import Storage
 
 from ..jobs.cluster_job import Document, JobHasEnded, JobView, RunningJob, UnknownJob
+from ..jobs.trends import Trends
 from ..registry.job_registry import AcceptedJob, JobRegistry
 from ..registry.leadership import DispatcherFenced, Leadership
 from ..runners.runner import Runner, StartedJob
@@ -100,7 +101,7 @@ class Dispatcher:
         self._parts = DispatcherParts(
             registry, runner, JobTable(), JobStarts(registry, runner, how),
             JobEnds(registry, listed, settings.archives, settings.most_bytes), StartAttempts(), Lineage(),
-            settings.starters or StartThreads(), self._ensure_leads,
+            settings.starters or StartThreads(), Trends(), self._ensure_leads,
         )  # fmt: skip
         self._table, self._ends = self._parts.table, self._parts.ends
         self._submissions = Submissions(self._parts)
@@ -113,6 +114,8 @@ class Dispatcher:
         """Starts jobs again."""
         self.lineage = self._parts.lineage
         """The jobs that are new starts of others."""
+        self.trends = self._parts.trends
+        """The figures of jobs over the last hour."""
         self._stopped = threading.Event()
         self.fenced: DispatcherFenced | None = None
         """The error of a dispatcher that has been taken over from."""

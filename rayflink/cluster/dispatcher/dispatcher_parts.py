@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rayflink.actors.job.notes.job_archive import JobArchive
 
 from ..jobs.cluster_job import Document
+from ..jobs.trends import Trends
 from ..registry.job_registry import AcceptedJob, JobRegistry
 from ..runners.runner import Runner
 from .absent_jobs import StartAttempts
@@ -34,6 +35,7 @@ class DispatcherParts:
         attempts: that have failed, to start one.
         lineage: which job is a new start of which.
         starters: run the calls that start jobs.
+        trends: remember the figures of those that run.
         ensure_leads: raises `DispatcherFenced` where another dispatcher leads, `NotReady` before this one does.
     """
 
@@ -45,6 +47,7 @@ class DispatcherParts:
     attempts: StartAttempts
     lineage: Lineage
     starters: Executor
+    trends: Trends
     ensure_leads: Callable[[], None]
 
     def note(self, archive: JobArchive) -> None:

@@ -11,7 +11,7 @@ from ..registry.leadership import DispatcherFenced
 from .cancellations import Cancellations
 from .dispatcher_parts import DispatcherParts
 from .foreign_jobs import ForeignJobs
-from .job_documents import beginning_job, is_over
+from .job_documents import beginning_job, is_over, now_ms
 from .job_ends import archive_of_ended
 from .renewal import is_end
 
@@ -52,6 +52,7 @@ class Supervision:
         for archive in self._foreign.look(statuses, lambda key: key in own or parts.ends.get(key) is not None):
             parts.ends.keep(archive, is_noted=False)
         parts.ends.forget_some(self._forget)
+        parts.trends.note(statuses.values(), now_ms())
 
     def note_last_ends(self) -> None:
         """Note and archive the jobs that have ended since the last look."""

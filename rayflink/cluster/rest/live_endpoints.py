@@ -18,6 +18,7 @@ from ..jobs.cluster_job import ClusterJobs, Document, JobView, UnknownJob
 from ..jobs.findings import findings
 from ..jobs.job_figures import job_figures, job_row, operator_figures, without_subtasks
 from ..jobs.state_sizes import StateSizes, stored_state
+from ..jobs.trends import FIGURES, Trends
 
 __all__ = ["LiveEndpoints"]
 
@@ -36,6 +37,7 @@ class LiveEndpoints:
         storage_options: of the storages in which checkpoints lie.
         now_ms: the time, epoch milliseconds.
         lineage: which jobs are new starts of others; None: none can be started again here.
+        trends: of running jobs; None: none are remembered here.
     """
 
     def __init__(
@@ -44,9 +46,10 @@ class LiveEndpoints:
         storage_options: Mapping[str, str] | None = None,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         lineage: Lineage | None = None,
+        trends: Trends | None = None,
     ) -> None:
         self._jobs, self._storage_options, self._now_ms = jobs, dict(storage_options or {}), now_ms
-        self._lineage = lineage
+        self._lineage, self._trends = lineage, trends
         self._lock = threading.Lock()
         self._rows: Document | None = None
         """The last answer with all jobs."""
@@ -60,6 +63,7 @@ class LiveEndpoints:
             Route("GET", f"{job}/live", self._job, Role.READ),
             Route("GET", f"{job}/live/vertices/{{vertex}}", self._vertex, Role.READ),
             Route("GET", f"{job}/findings", self._findings, Role.READ),
+            Route("GET", f"{job}/trends", self._trend, Role.READ),
             Route("GET", f"{job}/configuration", self._configuration, Role.READ),
             Route("GET", f"{job}/phases", self._phases, Role.READ),
             Route("GET", f"{job}/state", self._state, Role.READ),
@@ -99,6 +103,13 @@ class LiveEndpoints:
         view = self._view(request)
         reasons = findings(view.status(), view.description(), self._now_ms())
         return {"findings": [finding.describe() for finding in reasons]}
+
+    def _trend(self, request: JsonRequest) -> Answer:
+        """Return the figures of a job over the last hour, the oldest first; none where they are not remembered."""
+        job_id, trends = str(self._view(request).status()["jid"]), self._trends
+        if trends is None:
+            return {"figures": ["now_ms", *FIGURES], "every_ms": None, "points": []}
+        return {"figures": ["now_ms", *FIGURES], "every_ms": trends.every_ms, "points": trends.of(job_id)}
 
     def _configuration(self, request: JsonRequest) -> Answer:
         """Return the options of a job, in which secrets are masked."""

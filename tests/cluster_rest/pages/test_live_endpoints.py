@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rayflink.cluster.jobs.cluster_job import UnknownJob
+from rayflink.cluster.jobs.trends import Trends
 from rayflink.cluster.rest.live_endpoints import LiveEndpoints
 from rayflink.serving.json_requests import JsonRequest, Refusal, Role
 from tests.cluster_rest.pages.job_statuses import IDS, NOW_MS, description, operator, status, subtask, vertex
@@ -72,8 +73,18 @@ def test_live_figures_are_answered_for_all_jobs_and_for_one() -> None:
     assert ask(Job(), "/rayflink/jobs/{job}/live", JOB.upper())["edges"][0]["records_per_second"] == 5.0
     assert ask(Job(), "/rayflink/jobs/{job}/findings")["findings"] == []
     assert ask(Job(), "/rayflink/jobs/{job}/configuration") == {"configuration": {}}
+    assert ask(Job(), "/rayflink/jobs/{job}/trends")["points"] == []
     known = ask(Job(), "/rayflink/jobs/{job}/live/vertices/{vertex}", vertex=IDS["sink"])
     assert known == {"id": IDS["sink"], "name": "sink", "operators": []}
+
+
+def test_the_figures_of_the_last_hour_are_those_that_were_noted() -> None:
+    job, trends = Job(), Trends()
+    trends.note([job.status()], NOW_MS)
+    endpoints = LiveEndpoints(Jobs(job), trends=trends)
+    answer = ask(job, "/rayflink/jobs/{job}/trends", JOB.upper(), endpoints)
+    assert dict(zip(answer["figures"], answer["points"][0], strict=True))["read_per_second"] == 5.0
+    assert answer["points"][0][0] == NOW_MS and answer["every_ms"] == 10_000
 
 
 @pytest.mark.parametrize(("job_id", "code"), [("nonsense", 400), ("0" * 32, 404)])
