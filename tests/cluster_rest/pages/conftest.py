@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -71,12 +72,16 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-def without_paths(text: str, directory: str) -> str:
-    """Return an answer as it would be on any machine, for pictures."""
+SHOWN_HOST = "worker-1"
+_HOST = re.compile(rf"\b{re.escape(socket.gethostname())}\b")
+
+
+def without_places(text: str, directory: str) -> str:
+    """Return an answer as it would be on any machine, for pictures: without its folders and its name."""
     places = {directory: "/data", str(ROOT): "/home/me/shop", sys.prefix: "/home/me/venv", sys.base_prefix: "/usr"}
     for place, shown in places.items():
         text = text.replace(place, shown)
-    return text
+    return _HOST.sub(SHOWN_HOST, text)
 
 
 class Window:
@@ -85,7 +90,7 @@ class Window:
     def __init__(self, browser: Browser, directory: str) -> None:
         self._context = browser.new_context(reduced_motion="reduce", timezone_id="UTC")
         if WRITES_PICTURES:
-            self._context.route(ANSWERS, lambda route: answer_without_paths(route, directory))
+            self._context.route(ANSWERS, lambda route: answer_without_places(route, directory))
         self._page = self._context.new_page()
         self._page.set_default_timeout(PATIENCE_MS)
         self._page.on("console", self._note)
@@ -133,16 +138,16 @@ class Window:
             self.complaints.append(f"{message.type}: {message.text} {message.location}")
 
 
-def answer_without_paths(route: Any, directory: str) -> None:
-    """Answer a request as the server does, for pictures."""
+def answer_without_places(route: Any, directory: str) -> None:
+    """Answer a request as the server does, for pictures; the pages ask for what the pictures name."""
     from playwright.sync_api import Error
 
     try:
-        answer = route.fetch()
+        answer = route.fetch(url=route.request.url.replace(SHOWN_HOST, socket.gethostname()))
     except Error:  # the server is gone
         route.abort()
     else:
-        route.fulfill(response=answer, body=without_paths(answer.text(), directory))
+        route.fulfill(response=answer, body=without_places(answer.text(), directory))
 
 
 @pytest.fixture(scope="module")

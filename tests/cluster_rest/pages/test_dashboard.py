@@ -6,6 +6,7 @@ RAYFLINK_WRITE_PICTURES=1 writes the pictures of docs/dashboard.md anew.
 from __future__ import annotations
 
 import io
+import logging
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from rayflink.cluster.rest.live_endpoints import LiveEndpoints
 from rayflink.serving.http_server import HttpServer
 from rayflink.serving.json_application import JsonApplication
 from rayflink.serving.server_settings import ServerSettings
+from tests.cluster.watching import eventually
 from tests.cluster_rest.pages import dashboard_jobs
 from tests.cluster_rest.pages.conftest import WRITES_PICTURES
 from tests.cluster_rest.pages.dashboard_jobs import HOSTILE
@@ -35,7 +37,7 @@ OF_COLOURS = ("color-contrast", "link-in-text-block")
 Open = Callable[..., "Page"]
 JOB, REVENUE, SCORES, BROKEN = "#/jobs/{}/{}", "revenue", "scores", "broken"
 VIEWS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "jobs": ("", "jobs", ("revenue", "click scores", "RUNNING", "FAILED", "Task managers")),
+    "jobs": ("", "jobs", ("revenue", "click scores", "RUNNING", "FAILED", "Task managers", "back-pressured")),
     "graph": (REVENUE, "graph", ("revenue by customer", "drops late records", "skew 1.", "Source: orders")),
     "bottleneck": (SCORES, "graph", ("score with the model is the bottleneck", "back-pressured")),
     "checkpoints": (REVENUE, "checkpoints", ("COMPLETED", "exactly once", "alignment", "async")),
@@ -43,7 +45,7 @@ VIEWS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "state": (REVENUE, "state", ("window-contents", "by key group", "uid revenue")),
     "configuration": (REVENUE, "configuration", ("execution.checkpointing.interval", "restart")),
     "history": ("", "history", ("FAILED", "ValueError")),
-    "taskmanagers": ("", "taskmanagers", ("Slots", "Heard", "CPUs")),
+    "taskmanagers": ("", "taskmanagers", ("Slots", "Heard", "Memory in use")),
     "jobmanager": ("", "jobmanager/configuration", ("rest.port", "web.refresh-interval")),
 }
 
@@ -166,7 +168,9 @@ def test_a_process_shows_its_log_output_threads_and_profile(
     cluster: ClusterServer, jobs: dict[str, str], look_at: Open
 ) -> None:
     page = look_at(f"{cluster.url}/{JOB.format(jobs[SCORES], 'processes')}")
-    page.get_by_role("table", name="Processes of the job").get_by_role("link", name="log").click()
+    processes = page.get_by_role("table", name="Processes of the job")
+    processes.get_by_role("cell", name="%").wait_for()
+    processes.get_by_role("link", name="log").click()
     parts = page.get_by_role("navigation", name="Parts of the process")
     parts.get_by_role("link", name="Threads").click()
     page.locator("summary").get_by_text("job click scores").first.click()
@@ -180,6 +184,35 @@ def test_a_process_shows_its_log_output_threads_and_profile(
     page.goto(address(cluster, jobs, "jobmanager").replace("configuration", "environment"))
     page.locator("pre.output").wait_for()
     assert cluster.token not in page.content()
+
+
+def test_the_cluster_remembers_figures_for_pages_that_are_opened_later(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    assert eventually(lambda: cluster.dispatcher.trends.of(jobs[SCORES]), 60)
+    page = open_page(f"{cluster.url}/{JOB.format(jobs[SCORES], 'timeline')}")
+    drawing = page.get_by_role("img", name="the table has them")
+    drawing.get_by_text("busiest subtask, at most").wait_for()
+    with page.expect_response(lambda answer: answer.url.endswith("/trends")) as known:
+        page.reload()
+    assert known.value.json()["points"]
+
+
+def test_a_log_is_searched_and_downloaded(cluster: ClusterServer, look_at: Open) -> None:
+    logging.getLogger("rayflink").warning("the list of prices is old")
+    page = look_at(f"{cluster.url}/#/jobmanager/log")
+    log = page.get_by_role("region", name="log", exact=True)
+    log.get_by_text("the list of prices is old").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("no such words")
+    page.get_by_text("0 of the last").wait_for()
+    page.get_by_label("Find in the log").fill("LIST of prices")
+    page.get_by_role("button", name="Warnings and errors").click()
+    log.get_by_text("the list of prices is old").wait_for()
+    assert not violations(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert "the list of prices is old" in Path(download.value.path()).read_text()
 
 
 @pytest.mark.spec("U09", "checkpoints")
@@ -221,6 +254,18 @@ def test_a_job_is_operated_by_click(
     dialog.get_by_role("button", name="Cancel it").click()
     page.get_by_role("heading", level=1).get_by_text("CANCELED").wait_for()
     assert page.get_by_role("button", name="Savepoint…").count() == 0
+    page.get_by_role("link", name="Timeline").click()
+    events = page.get_by_role("table", name="Events, the newest first")
+    for text in ("The job is CANCELED", "Parallelism changed", "score with the model: 2 → 3", "Savepoint", "began"):
+        events.get_by_text(text).first.wait_for()
+    problems = violations(page)
+    keep_picture(page, "timeline")
+    page.emulate_media(color_scheme="dark")
+    assert not [*problems, *violations(page, *OF_COLOURS)]
+    page.emulate_media(color_scheme="light")
+    page.get_by_role("button", name="Last 10 minutes").click()
+    events.get_by_text("The job is CANCELED").wait_for()
+    page.get_by_role("link", name="Graph").click()
     page.get_by_role("button", name="Start again…").first.click()
     dialog.get_by_label("the newest: savepoint").wait_for()
     keep_picture(page, "restart")
@@ -252,6 +297,20 @@ def test_a_token_is_entered_once_and_old_figures_say_so(guarded: HttpServer, ope
     guarded.stop()
     page.get_by_role("alert").get_by_text("the cluster does not answer").wait_for()
     assert "as of" in page.locator("#freshness").inner_text() and page.get_by_text("revenue").first.is_visible()
+
+
+def test_jobs_that_want_a_look_are_shown_alone(
+    cluster: ClusterServer, jobs: dict[str, str], open_page: Open
+) -> None:
+    page = open_page(f"{cluster.url}/")
+    running = page.get_by_role("table", name="Running jobs")
+    running.get_by_role("row", name="revenue").wait_for()
+    running.get_by_role("row", name="click scores").get_by_text("back-pressured").wait_for()
+    page.get_by_role("button", name="show them").click()
+    running.get_by_role("row", name="revenue").wait_for(state="detached")
+    running.get_by_role("row", name="click scores").wait_for()
+    page.get_by_role("button", name="show all").click()
+    running.get_by_role("row", name="revenue").wait_for()
 
 
 def test_pages_are_reached_by_keys_and_fit_a_narrow_screen(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 MOST_ELEMENTS = 6_000
-DEEP, SUBTASKS, FAILURES, CHECKPOINTS, OTHERS = 1, 2, 3, 4, 10
+DEEP, SUBTASKS, FAILURES, CHECKPOINTS, CHAIN, OTHERS = 1, 2, 3, 4, 5, 10
 READ_PLACE = """() => {
   const room = document.querySelector(".graph-scroll");
   return {focused: document.activeElement.querySelector("title")?.textContent || "", left: room.scrollLeft,
@@ -42,6 +42,7 @@ def url() -> Iterator[str]:
         LargeJob(SUBTASKS, "subtasks", [1, 500], ((0, 1),)),
         LargeJob(FAILURES, "failures", failures=10_000),
         LargeJob(CHECKPOINTS, "checkpoints", checkpoints=1_000),
+        LargeJob(CHAIN, "chain", [1] * 40, [(number, number + 1) for number in range(39)]),
         *others,
     )
     ticks = itertools.count(NOW_MS, 1_000)
@@ -110,11 +111,32 @@ def test_a_graph_of_a_hundred_vertices_fits_and_a_refresh_moves_nothing(url: str
     assert elements(page) < MOST_ELEMENTS
 
 
+def test_a_straight_run_of_vertices_is_one_box_until_it_is_opened(url: str, look_at: Look) -> None:
+    page = look_at(f"{url}/#/jobs/{job_id(CHAIN)}/graph", expected=(404,))
+    boxes, vertices = page.locator(".graph-scroll").get_by_role("button"), page.get_by_role("table", name="Vertices")
+    run = page.locator(".graph-scroll").get_by_role("button", name="38 vertices")
+    run.wait_for()
+    assert boxes.count() == 3
+    vertices.get_by_role("link", name="step 21").click()
+    page.get_by_role("table", name="Subtasks of step 21").wait_for()
+    assert boxes.count() == 40, "the vertex that is open is seen"
+    page.keyboard.press("Escape")
+    run.click()
+    run.wait_for(state="detached")
+    assert boxes.count() == 40
+    page.get_by_role("button", name="Fold", exact=True).click()
+    run.wait_for()
+    vertices.get_by_role("button", name="Busy").click()
+    read = "cells => cells.map(cell => parseInt(cell.textContent))"
+    busy = vertices.locator("tbody td:nth-child(8)").evaluate_all(read)
+    assert busy == sorted(busy, reverse=True) and busy[0] > busy[-1]
+
+
 @pytest.mark.parametrize(
     ("place", "table", "first", "all_"),
     [(f"jobs/{job_id(SUBTASKS)}/graph/{1:032x}", "Subtasks of step 1", 100, 500),
      (f"jobs/{job_id(CHECKPOINTS)}/checkpoints", "Checkpoints, the newest first", 50, 1_000),
-     ("jobs", "Running jobs", 100, 154)],
+     ("jobs", "Running jobs", 100, 155)],
 )  # fmt: skip
 def test_long_tables_begin_with_their_first_rows(
     place: str, table: str, first: int, all_: int, url: str, look_at: Look

@@ -123,20 +123,25 @@ export function loadBar(busy, pressed) {
     s("rect", { class: "load-pressed", x: work, width: wait, height: 10 }));
 }
 
-/** Return a line of figures; the last is the newest. */
-export function sparkline(values, label) {
+/** Return a line of figures; the last is the newest. `moments` are their times; without them they are at even distances. */
+export function sparkline(values, label, moments) {
   const width = 120, height = 26, known = values.filter((value) => value !== null && Number.isFinite(value));
   const most = Math.max(...known, 0), least = Math.min(...known, 0), range = most - least || 1;
-  const step = width / Math.max(values.length - 1, 1);
+  const first = moments?.[0] ?? 0, span = (moments ? moments[moments.length - 1] - first : values.length - 1) || 1;
+  return s("svg", { class: "spark", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    s("path", { d: linePath(values, (index) => (((moments ? moments[index] - first : index) / span) * width), (value) => height - 2 - ((value - least) / range) * (height - 4)) || "M0,0" }));
+}
+
+/** Return the path of a line through values, with a gap where one is not known. */
+export function linePath(values, x, y) {
   let path = "", pen = "M";
   values.forEach((value, index) => {
     if (value === null || !Number.isFinite(value)) {
       pen = "M";
       return;
     }
-    path += `${pen}${(index * step).toFixed(1)},${(height - 2 - ((value - least) / range) * (height - 4)).toFixed(1)}`;
+    path += `${pen}${x(index).toFixed(1)},${y(value).toFixed(1)}`;
     pen = "L";
   });
-  return s("svg", { class: "spark", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-    s("path", { d: path || "M0,0" }));
+  return path;
 }

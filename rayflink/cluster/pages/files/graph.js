@@ -16,6 +16,7 @@ export function pressure(vertex) {
 
 /** Return what is remarkable about a vertex: [sign, word, class]. */
 export function remarks(vertex, figures) {
+  if (vertex.remarks) return vertex.remarks;
   const signs = [];
   const waits = pressure(vertex);
   if (waits !== "ok") signs.push(["‖", `back-pressured ${percent(vertex.back_pressured_ms_per_second)}`, "pressed"]);
@@ -104,6 +105,7 @@ function vertexBox(vertex, place, figures, selected, onselect, zoom) {
   const classes = ["vertex", `state-${String(state).toLowerCase()}`];
   if (signs.length) classes.push(`is-${signs[0][2]}`);
   if (selected) classes.push("selected");
+  if (vertex.members) classes.push("folded");
   return s("g", {
     key: vertex.id, class: classes.join(" "), transform: `translate(${place.x},${place.y})`, tabindex: 0, role: "button",
     "aria-label": vertexText(vertex, figures), "aria-pressed": String(Boolean(selected)), onclick: open,
@@ -115,6 +117,7 @@ function vertexBox(vertex, place, figures, selected, onselect, zoom) {
     },
   },
   s("title", {}, vertex.name),
+  vertex.members ? s("rect", { class: "box", x: 5, y: 5, width: BOX.width, height: BOX.height, rx: 6 }) : null,
   s("rect", { class: "box", width: BOX.width, height: BOX.height, rx: 6 }),
   s("rect", { class: "edge-mark", width: 4, height: BOX.height - 12, y: 6, x: 0, rx: 2 }),
   zoom >= NEAR ? nearParts(vertex, states, state, busy, pressed, signs) : farParts(vertex, busy, pressed, signs, zoom));
@@ -148,7 +151,7 @@ export function drawGraph(figures, { selected, onselect, zoom }) {
   const most = Math.max(...edges.map((edge) => edge.records_per_second || 0), 1);
   const drawn = edges.map((edge, number) => {
     const points = plan.paths[number], last = points[points.length - 1], before = points[points.length - 2];
-    const level = pressure(figures.vertices[index.get(edge.from)]);
+    const producer = figures.vertices[index.get(edge.from)], level = pressure(producer.members ? producer.members.at(-1) : producer);
     const thickness = 1.2 + 4 * Math.sqrt((edge.records_per_second || 0) / most);
     return s("g", { key: `${edge.from}-${edge.to}-${number}`, class: `flow pressure-${level}` },
       s("path", { d: curve(points), "stroke-width": thickness.toFixed(2) }),

@@ -3,6 +3,7 @@
 import { path } from "./api.js";
 import { badge, facts, h, loadBar, named } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, rate, watermark } from "./format.js";
+import { foldRuns, runsOf } from "./folding.js";
 import { drawGraph, graphSize, remarks } from "./graph.js";
 import { hotGroups } from "./hot_keys.js";
 import { flameGraph } from "./flame.js";
@@ -12,9 +13,9 @@ import { table } from "./table.js";
 
 const SIGNS = { problem: "✕", warning: "▲", note: "ℹ" };
 const ENDS = { FINISHED: "✓ it has finished: by the end of its input, or stopped with a savepoint", CANCELED: "■ it was cancelled, and has taken no savepoint" };
-const look = { zoom: null, sections: "subtasks", shown: "", job: "" };
+const look = { zoom: null, sections: "subtasks", shown: "", job: "", unfolded: new Set() };
 const LEAST_ZOOM = 0.1, READABLE_ZOOM = 0.62, MOST_FINDINGS = 6, MOST_HEIGHT = 420;
-const subtaskOrder = { name: "", down: true };
+const subtaskOrder = { name: "", down: true }, vertexOrder = { name: "", down: true };
 
 function reasons(findings, figures, hash, context) {
   const list = `findings ${figures.jid}`;
@@ -32,19 +33,19 @@ function reasons(findings, figures, hash, context) {
 
 function vertexColumns(figures, hash) {
   return [
-    { name: "Vertex", value: (vertex) => h("a", { href: `${hash}/graph/${encodeURIComponent(vertex.id)}` }, named(vertex.name)) },
+    { name: "Vertex", sort: (vertex) => vertex.name.toLowerCase(), value: (vertex) => h("a", { href: `${hash}/graph/${encodeURIComponent(vertex.id)}` }, named(vertex.name)) },
     { name: "State", value: (vertex) => Object.entries(vertex.states).map(([state, number]) => [badge(state, `${number} ${state}`), " "]) },
-    { name: "×", value: (vertex) => count(vertex.parallelism), number: true, title: "subtasks" },
-    { name: "In/s", value: (vertex) => rate(vertex.records_in_per_second), number: true },
-    { name: "Out/s", value: (vertex) => rate(vertex.records_out_per_second), number: true },
-    { name: "In", value: (vertex) => count(vertex.records_in), number: true, title: "records" },
-    { name: "Out", value: (vertex) => count(vertex.records_out), number: true, title: "records" },
-    { name: "Busy", value: (vertex) => h("span", { class: "load-cell" }, loadBar(vertex.busy_ms_per_second, vertex.back_pressured_ms_per_second), ` ${percent(vertex.busy_ms_per_second)}`), title: "the busiest subtask" },
-    { name: "Back-pressure", value: (vertex) => percent(vertex.back_pressured_ms_per_second), number: true },
-    { name: "Lag", value: (vertex) => duration(vertex.watermark_lag_ms), number: true, title: "watermark behind the clock" },
-    { name: "Skew", value: (vertex) => vertex.skew ? `${vertex.skew.ratio.toFixed(2)}×` : NONE, number: true, title: "records of the busiest subtask, over the mean" },
-    { name: "Late", value: (vertex) => count(vertex.late_records), number: true },
-    { name: "Dropped", value: (vertex) => count(vertex.dropped_records), number: true },
+    { name: "×", sort: (vertex) => vertex.parallelism, value: (vertex) => count(vertex.parallelism), number: true, title: "subtasks" },
+    { name: "In/s", sort: (vertex) => vertex.records_in_per_second, value: (vertex) => rate(vertex.records_in_per_second), number: true },
+    { name: "Out/s", sort: (vertex) => vertex.records_out_per_second, value: (vertex) => rate(vertex.records_out_per_second), number: true },
+    { name: "In", sort: (vertex) => vertex.records_in, value: (vertex) => count(vertex.records_in), number: true, title: "records" },
+    { name: "Out", sort: (vertex) => vertex.records_out, value: (vertex) => count(vertex.records_out), number: true, title: "records" },
+    { name: "Busy", sort: (vertex) => vertex.busy_ms_per_second, value: (vertex) => h("span", { class: "load-cell" }, loadBar(vertex.busy_ms_per_second, vertex.back_pressured_ms_per_second), ` ${percent(vertex.busy_ms_per_second)}`), title: "the busiest subtask" },
+    { name: "Back-pressure", sort: (vertex) => vertex.back_pressured_ms_per_second, value: (vertex) => percent(vertex.back_pressured_ms_per_second), number: true },
+    { name: "Lag", sort: (vertex) => vertex.watermark_lag_ms, value: (vertex) => duration(vertex.watermark_lag_ms), number: true, title: "watermark behind the clock" },
+    { name: "Skew", sort: (vertex) => vertex.skew?.ratio, value: (vertex) => vertex.skew ? `${vertex.skew.ratio.toFixed(2)}×` : NONE, number: true, title: "records of the busiest subtask, over the mean" },
+    { name: "Late", sort: (vertex) => vertex.late_records, value: (vertex) => count(vertex.late_records), number: true },
+    { name: "Dropped", sort: (vertex) => vertex.dropped_records, value: (vertex) => count(vertex.dropped_records), number: true },
     { name: "Remarks", value: (vertex) => remarks(vertex, figures).map(([sign, word]) => h("span", { class: "remark" }, `${sign} ${word} `)) },
   ];
 }
@@ -157,13 +158,24 @@ function vertexPanel(vertex, figures, part, hash, redraw) {
 
 const ZOOMS = [0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 1, 1.25, 1.6];
 
-function zoomButtons(zoom, redraw) {
+/** Return the button that opens all runs of vertices that are drawn as one, or draws them so again; null: there are none. */
+function foldButton(figures, isFolded, redraw) {
+  const runs = runsOf(figures);
+  if (!runs.length) return null;
+  const turn = () => {
+    look.unfolded = new Set(isFolded ? runs.map((run) => run[0]) : []);
+    redraw();
+  };
+  return h("button", { type: "button", onclick: turn }, isFolded ? "Unfold" : "Fold");
+}
+
+function zoomButtons(zoom, fold, redraw) {
   const set = (value) => () => {
     look.zoom = value;
     redraw();
   };
   const nearest = ZOOMS.reduce((best, step, index) => (Math.abs(step - zoom) < Math.abs(ZOOMS[best] - zoom) ? index : best), 0);
-  return h("div", { class: "zoom", role: "group", "aria-label": "Size of the graph" },
+  return h("div", { class: "zoom", role: "group", "aria-label": "Size of the graph" }, fold,
     h("button", { type: "button", "aria-label": "Smaller", onclick: set(ZOOMS[Math.max(nearest - 1, 0)]) }, "−"),
     h("button", { type: "button", onclick: set("all") }, "Fit"),
     h("button", { type: "button", "aria-label": "Larger", onclick: set(ZOOMS[Math.min(nearest + 1, ZOOMS.length - 1)]) }, "+"));
@@ -211,22 +223,29 @@ export function graphTab(context) {
       }
       const room = document.getElementById("main").clientWidth - 60;
       if (look.job !== figures.jid) {
-        [look.job, look.zoom] = [figures.jid, null];
+        [look.job, look.zoom, look.unfolded] = [figures.jid, null, new Set()];
         requestAnimationFrame(showVertex);
       }
-      const size = graphSize(figures), fitting = Math.min(1, room / size.width), whole = Math.min(fitting, MOST_HEIGHT / size.height);
+      const drawn = foldRuns(figures, (run) => look.unfolded.has(run[0]) || run.includes(rest)), isFolded = drawn !== figures;
+      const size = graphSize(drawn), fitting = Math.min(1, room / size.width), whole = Math.min(fitting, MOST_HEIGHT / size.height);
       const zoom = look.zoom === "all" ? Math.max(whole, LEAST_ZOOM) : look.zoom || Math.max(fitting, READABLE_ZOOM);
-      const toggle = (vertexId) => go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
+      const unfold = (run) => {
+        look.unfolded.add(run.slice("run ".length));
+        redraw();
+      };
+      const toggle = (vertexId) => vertexId.startsWith("run ") ? unfold(vertexId) : go(vertexId === rest ? `${hash}/graph` : `${hash}/graph/${encodeURIComponent(vertexId)}`);
+      const columns = vertexColumns(figures, hash);
       return [
         reasons(part.findings, figures, hash, context),
         h("div", { key: "drawing", class: "drawing" },
-          zoomButtons(zoom, redraw),
+          zoomButtons(zoom, foldButton(figures, isFolded, redraw), redraw),
           h("div", { class: "scroll graph-scroll", tabindex: "0", role: "region", "aria-label": "Job graph" },
-            drawGraph(figures, { selected: rest, onselect: toggle, zoom })),
+            drawGraph(drawn, { selected: rest, onselect: toggle, zoom })),
           legend()),
         vertex ? vertexPanel(vertex, figures, part, hash, () => { redraw(); }) : null,
         table({
-          caption: "Vertices of the job", columns: vertexColumns(figures, hash), rows: figures.vertices, key: (row) => row.id,
+          caption: "Vertices of the job", columns, rows: sorted(figures.vertices, columns, vertexOrder), key: (row) => row.id,
+          sorted: vertexOrder, onsort: (name) => reorder(vertexOrder, name, redraw),
           rowClass: (row) => row.id === rest ? "chosen" : null,
         }),
         figures.autoscaler ? autoscalerPart(figures.autoscaler) : null,

@@ -8,17 +8,22 @@ import { configurationTab, exceptionsTab, processesTab } from "./job_tabs.js";
 import { graphTab } from "./graph_tab.js";
 import { operations } from "./operations.js";
 import { stateTab } from "./state.js";
-import { remember, series } from "./trends.js";
+import { timelineTab } from "./timeline.js";
+import { history, recall, remember } from "./trends.js";
 
 const TABS = [
   ["graph", "Graph", graphTab], ["checkpoints", "Checkpoints", checkpointsTab], ["exceptions", "Exceptions", exceptionsTab],
-  ["state", "State", stateTab], ["processes", "Processes and logs", processesTab], ["configuration", "Configuration", configurationTab],
+  ["timeline", "Timeline", timelineTab], ["state", "State", stateTab], ["processes", "Processes and logs", processesTab], ["configuration", "Configuration", configurationTab],
 ];
 
 function head(figures, context) {
   const known = figures.checkpoints;
   const age = known.last_ms ? `${duration(Math.max(figures.now_ms - known.last_ms, 0)).replace(/\.\d/, "")} ago` : NONE;
-  const trend = (name, value) => figures.has_ended ? null : sparkline(series(figures.jid, name), `${name} of the last minutes, now ${value}`);
+  const points = figures.has_ended ? [] : history(figures.jid, false);
+  const spanMs = points.length > 1 ? points[points.length - 1].at - points[0].at : 0;
+  const trend = (name, value) => points.length < 2 ? null : [
+    sparkline(points.map((point) => point[name]), `${name} of the last ${duration(spanMs)}, now ${value}`, points.map((point) => point.at)),
+    h("small", { class: "span", "aria-hidden": "true" }, `last ${duration(spanMs).replace(/\.\d/, "")}`)];
   return h("div", { key: "head", class: "job-head" },
     h("div", { class: "head" },
       h("h1", {}, named(figures.name || "(no name)"), " ", badge(figures.state)),
@@ -57,7 +62,10 @@ export function jobPage(id, tabName, rest, context) {
   const page = {
     key: `job:${id}`, menu: "jobs", title: "Job",
     load: async () => {
-      const [figures, part] = await Promise.all([read(`${base}live${known[0] === "graph" && rest ? `?vertex=${encodeURIComponent(rest)}` : ""}`), tab.load({ read, readIfAny })]);
+      const [figures, part] = await Promise.all([
+        read(`${base}live${known[0] === "graph" && rest ? `?vertex=${encodeURIComponent(rest)}` : ""}`), tab.load({ read, readIfAny }),
+        recall(id.toLowerCase()).catch(() => null), // lines are shorter without it
+      ]);
       remember(figures);
       if (before && before !== figures.state) context.announce(`${figures.name} is ${figures.state}`);
       before = figures.state;

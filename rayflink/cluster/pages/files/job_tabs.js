@@ -5,6 +5,7 @@ import { facts, h, named } from "./dom.js";
 import { count, moment, NONE, plural } from "./format.js";
 import { firstOf, moreOf } from "./parts.js";
 import { table } from "./table.js";
+import { askUsage, usageColumns } from "./usage.js";
 
 const MOST_FAILURES = 20;
 
@@ -13,9 +14,10 @@ function failurePart(failure, index) {
     h("h3", {}, h("span", { class: "bad", "aria-hidden": "true" }, "✕ "), failure.error),
     facts([
       ["Last", moment(failure.last_ms)], failure.times > 1 ? ["Times", `${count(failure.times)}, first ${moment(failure.first_ms)}`] : null,
-      failure.operator ? ["Operator", named(failure.operator)] : null, 
+      failure.operator ? ["Operator", named(failure.operator)] : null,
       ["Task", named(failure.task || NONE)],
     ]),
+    failure.outcome ? h("p", { class: "outcome bad" }, failure.outcome) : null,
     failure.raised_at ? h("p", { class: "user-line" }, h("span", { class: "small" }, "Raised at "), h("code", { class: "line" }, failure.raised_at),
       failure.code ? h("pre", { class: "code" }, failure.code) : null) : null,
     failure.record ? h("p", { class: "user-line" }, h("span", { class: "small" }, "On record "), h("code", { class: "line" }, failure.record)) : null,
@@ -55,7 +57,9 @@ export function processesTab() {
     load: async () => ({ processes: await readIfAny("taskmanagers") }),
     render: (figures, { processes }) => {
       const known = processes?.taskmanagers || [];
-      const idOf = (place) => known.find((process) => process.id === `${place.host}:${place.pid}` || process.id.startsWith(`${place.host}:${place.pid}-`))?.id;
+      const entryOf = (place) => known.find((process) => process.id === `${place.host}:${place.pid}` || process.id.startsWith(`${place.host}:${place.pid}-`));
+      const idOf = (place) => entryOf(place)?.id;
+      if (!figures.has_ended) askUsage(figures.processes.map(entryOf).filter(Boolean));
       const link = (place, part, label) => idOf(place) ? h("a", { href: path`#/taskmanagers/${idOf(place)}/${part}` }, label) : NONE;
       return [
         h("p", { key: "about", class: "small" }, "The processes that run its tasks; those of attempts that have ended are among its exceptions."),
@@ -63,6 +67,7 @@ export function processesTab() {
           caption: "Processes of the job", rows: figures.processes, key: (place) => `${place.host}:${place.pid}`, empty: "no process runs a task of it now", columns: [
             { name: "Process", value: (place) => named(`${place.host}:${place.pid}`) },
             { name: "Subtasks", value: (place) => count(place.subtasks), number: true },
+            ...usageColumns(entryOf),
             { name: "Reported", value: (place) => place.reported_ms ? moment(place.reported_ms) : NONE },
             { name: "Log", value: (place) => link(place, "log", "log") }, { name: "Output", value: (place) => link(place, "stdout", "output") },
             { name: "Files", value: (place) => link(place, "files", "files") }, { name: "Threads", value: (place) => link(place, "threads", "threads") },

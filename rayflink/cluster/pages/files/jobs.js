@@ -3,11 +3,12 @@
 import { read, readIfAny } from "./api.js";
 import { badge, facts, h, loadBar, named, sparkline } from "./dom.js";
 import { bytes, count, duration, moment, NONE, percent, plural, rate } from "./format.js";
+import { jobRemarks, wantsLook, weightOf } from "./job_remarks.js";
 import { reorder, sorted } from "./parts.js";
 import { table } from "./table.js";
 import { remember, series } from "./trends.js";
 
-const view = { text: "", sort: { name: "", down: true } };
+const view = { text: "", isNarrowed: false, sort: { name: "", down: true } };
 const ENDED = { name: "", down: true };
 
 function matches(job, text) {
@@ -32,6 +33,10 @@ function lastCheckpoint(job) {
     known.failed ? h("span", { class: "bad" }, ` ✕ ${known.failed}`) : null];
 }
 
+function remarks(job) {
+  return jobRemarks(job).map(([sign, words]) => h("span", { class: `remark ${wantsLook(job) ? "warn" : ""}` }, h("span", { "aria-hidden": "true" }, `${sign} `), `${words} `));
+}
+
 const COLUMNS = [
   { name: "Job", value: (job) => link(job), sort: (job) => job.name.toLowerCase() },
   { name: "State", value: (job) => [badge(job.state), job.waiting ? h("div", { class: "small" }, job.waiting) : null], sort: (job) => job.state },
@@ -48,6 +53,7 @@ const COLUMNS = [
   { name: "Restarts", value: (job) => count(job.restarts), number: true, sort: (job) => job.restarts },
   { name: "Late", value: (job) => count(job.late_records), number: true, sort: (job) => job.late_records, title: "records that were dropped as late" },
   { name: "Last checkpoint", value: lastCheckpoint, sort: (job) => job.checkpoints.last_ms },
+  { name: "Remarks", value: remarks, sort: weightOf, title: "the worst first" },
 ];
 
 const ENDED_COLUMNS = [
@@ -106,7 +112,9 @@ export function jobsPage({ redraw, announce }) {
     render: ({ jobs, overview }) => {
       const running = jobs.filter((job) => !job.has_ended), ended = jobs.filter((job) => job.has_ended);
       const failed = ended.filter((job) => job.state === "FAILED" && !job.restarted_as.length).length;
-      const shown = sorted(running.filter((job) => matches(job, view.text)), COLUMNS, view.sort);
+      const wanted = running.filter(wantsLook).length;
+      const shown = sorted(running.filter((job) => matches(job, view.text) && (!view.isNarrowed || wantsLook(job))), COLUMNS, view.sort);
+      const narrow = () => { view.isNarrowed = !view.isNarrowed; redraw(); };
       const past = ended.filter((job) => matches(job, view.text)).sort((left, right) => right.end_ms - left.end_ms).slice(0, 8);
       const read_ = running.reduce((sum, job) => sum + (job.read_per_second || 0), 0);
       return [
@@ -114,6 +122,8 @@ export function jobsPage({ redraw, announce }) {
         h("dl", { key: "tiles", class: "tiles" },
           tile("Running", count(running.filter((job) => job.state === "RUNNING").length)),
           tile("Not running yet", count(running.filter((job) => job.state !== "RUNNING").length)),
+          tile("Want a look", wanted || view.isNarrowed
+            ? h("button", { type: "button", class: "narrow", "aria-pressed": String(view.isNarrowed), onclick: narrow }, `▲ ${count(wanted)}`, h("small", {}, view.isNarrowed ? " show all" : " show them")) : "0"),
           tile("Failed", failed ? h("a", { class: "bad", href: "#/history" }, `✕ ${failed}`) : "0"),
           tile("Read", `${rate(read_)}/s`, "records"),
           overview && "slots-total" in overview ? tile("Slots", `${count(overview["slots-total"] - overview["slots-available"])} / ${count(overview["slots-total"])}`, "in use") : null,
@@ -121,7 +131,7 @@ export function jobsPage({ redraw, announce }) {
         table({
           caption: "Running jobs", columns: COLUMNS, rows: shown, key: (job) => job.jid, sorted: view.sort,
           onsort: (name) => reorder(view.sort, name, redraw),
-          empty: view.text ? "no running job matches" : "no job runs; `rayflink run` starts one",
+          empty: view.text || view.isNarrowed ? "no running job matches" : "no job runs; `rayflink run` starts one",
         }),
         past.length ? h("div", { key: "past" },
           h("h2", {}, "Ended last"),

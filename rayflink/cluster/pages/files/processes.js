@@ -3,7 +3,9 @@
 import { path, readIfAny, readText } from "./api.js";
 import { facts, h, named } from "./dom.js";
 import { bytes, count, duration, moment, NONE, plural } from "./format.js";
+import { logView } from "./logs.js";
 import { table } from "./table.js";
+import { askUsage, usageColumns } from "./usage.js";
 
 function hostOf(process) {
   const match = /@([^:/]+)[:/]/.exec(process.path || "");
@@ -13,6 +15,7 @@ function hostOf(process) {
 const COLUMNS = [
   { name: "Task manager", value: (process) => h("a", { href: path`#/taskmanagers/${process.id}/log` }, named(process.id)) },
   { name: "Slots", value: (process) => `${process.slotsNumber - process.freeSlots}/${process.slotsNumber}`, number: true, title: "in use of all" },
+  ...usageColumns((process) => process),
   { name: "CPUs", value: (process) => count(process.hardware?.cpuCores), number: true },
   { name: "Memory", value: (process) => bytes(process.hardware?.freeMemory), number: true, title: "that its tasks may use" },
   { name: "Managed", value: (process) => bytes(process.hardware?.managedMemory), number: true },
@@ -25,6 +28,7 @@ export function processesPage() {
     key: "taskmanagers", menu: "taskmanagers", title: "Task managers",
     load: async () => {
       const [known, overview] = await Promise.all([readIfAny("taskmanagers"), readIfAny("overview")]);
+      askUsage(known?.taskmanagers || []);
       return { processes: known?.taskmanagers || [], overview, hasAny: known !== null };
     },
     render: ({ processes, overview, hasAny }) => {
@@ -47,10 +51,6 @@ export function processesPage() {
 function tabs(hash, parts, current) {
   return h("nav", { key: "tabs", class: "tabs", "aria-label": "Parts of the process" }, parts.map(([name, label]) =>
     h("a", { href: `${hash}/${name}`, "aria-current": name === current ? "page" : null }, label)));
-}
-
-function output(text, label) {
-  return text ? h("pre", { class: "output", tabindex: "0", role: "region", "aria-label": label }, text) : h("p", { class: "empty" }, "nothing was written");
 }
 
 function threads(dump) {
@@ -90,10 +90,10 @@ function process({ key, menu, title, base, hash, parts, part, rest, about }) {
       h("h1", { key: "title" }, title), data.head, tabs(hash, parts, part),
       h("section", { key: `part ${part}`, class: "tab" },
         part === "threads" ? threads(data.dump)
-          : part === "files" ? [files(data.logs, hash), rest ? [h("h2", {}, named(rest)), output(data.text, rest)] : null]
+          : part === "files" ? [files(data.logs, hash), rest ? [h("h2", {}, named(rest)), logView(data.text, rest, base + path`/logs/${rest}`)] : null]
             : part === "metrics" ? pairs(data.metrics, "Metrics") : part === "configuration" ? pairs(data.config, "Options of the cluster")
               : part === "environment" ? h("pre", { class: "output" }, JSON.stringify(data.environment, null, 2))
-                : output(data.text, part === "stdout" ? "Output" : "Log")),
+                : logView(data.text, part === "stdout" ? "output" : "log", `${base}/${part === "stdout" ? part : "log"}`)),
     ],
   };
 }

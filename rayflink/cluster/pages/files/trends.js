@@ -1,7 +1,9 @@
-// What this page has seen of each job since it was opened, for the lines beside the figures.
+// The figures of jobs over time: those of the last hour that the cluster remembers, then what this page has seen itself.
 
-const MOST_POINTS = 120, MOST_JOBS = 200;
-const seen = new Map();
+import { path, readIfAny } from "./api.js";
+
+const MOST_POINTS = 120, MOST_JOBS = 200, ASK_EVERY_MS = 30_000, NEAR_MS = 8_000;
+const seen = new Map(), remembered = new Map();
 
 /** Note the figures of a job. */
 export function remember(figures) {
@@ -19,7 +21,35 @@ export function remember(figures) {
   if (points.length > MOST_POINTS) points.shift();
 }
 
-/** Return the values of one figure of a job, the oldest first. */
+/** Return the values of one figure of a job that this page has seen, the oldest first. */
 export function series(job, name) {
   return (seen.get(job) || []).map((point) => point[name]);
+}
+
+/** Ask for what the cluster remembers of a job, now and then. */
+export async function recall(job) {
+  const known = remembered.get(job);
+  if (known && Date.now() - known.askedMs < ASK_EVERY_MS) return;
+  const entry = { askedMs: Date.now(), points: known?.points || [] };
+  remembered.set(job, entry);
+  if (remembered.size > MOST_JOBS) remembered.delete(remembered.keys().next().value);
+  const answer = await readIfAny(path`rayflink/jobs/${job}/trends`);
+  entry.points = pointsOf(answer);
+}
+
+/** Return the points of an answer of the cluster. */
+export function pointsOf(answer) {
+  return (answer?.points || []).map(([at, read, lag, busy, pressed]) => ({ at, read, lag, busy, pressed }));
+}
+
+/** Return two rows of points as one: the second, and of the first what is far from all of it, such as while the page was hidden. */
+export function joined(first, second) {
+  const far = first.filter((point) => !second.some((other) => Math.abs(other.at - point.at) < NEAR_MS));
+  return [...far, ...second].sort((left, right) => left.at - right.at);
+}
+
+/** Return all that is known of a job, the oldest first; of one that has ended, what the cluster remembers. */
+export function history(job, hasEnded) {
+  const points = remembered.get(job)?.points || [];
+  return hasEnded ? points : joined(points, seen.get(job) || []);
 }
