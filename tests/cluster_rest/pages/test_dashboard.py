@@ -238,6 +238,8 @@ def test_a_job_is_operated_by_click(
     page.get_by_role("dialog").get_by_role("button", name="Take it").click()
     outcome.get_by_text("The savepoint is done").wait_for()
     assert "savepoints/savepoint-" in outcome.inner_text()
+    if WRITES_PICTURES:
+        page.wait_for_timeout(20_000)  # lines of the time before and after
     page.get_by_role("button", name="Rescale…").first.click()  # a finding may have one, too
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("most subtasks of score with the model").fill("0")
@@ -248,6 +250,8 @@ def test_a_job_is_operated_by_click(
     keep_picture(page, "rescale")
     dialog.get_by_role("button", name="Rescale").click()
     outcome.get_by_text("rescaled within").wait_for()
+    if WRITES_PICTURES:
+        page.wait_for_timeout(20_000)
     page.get_by_role("button", name="Cancel…").click()
     dialog.get_by_role("button", name="Back").click()
     page.get_by_role("button", name="Cancel…").click()

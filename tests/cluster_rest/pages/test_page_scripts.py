@@ -64,6 +64,16 @@ def test_events_are_the_failures_changes_and_checkpoints_of_a_job_the_newest_fir
     assert details["Savepoint 5"] == "/data/savepoint-5"
 
 
+def test_the_newest_savepoint_and_failure_stay_when_many_checkpoints_came_after_them() -> None:
+    savepoint = checkpoint(3, "COMPLETED", is_savepoint=True, external_path="/data/savepoint-3")
+    latest = {"savepoint": savepoint, "failed": checkpoint(2, "FAILED"), "completed": checkpoint(20, "COMPLETED")}
+    history = [checkpoint(number, "COMPLETED") for number in range(20, 10, -1)]
+    job = job_figures(status(vertex("source", [subtask(0, 5, 0, 0)])), {}, NOW_MS)
+    for known in (history, [*history, latest["savepoint"], latest["failed"]]):
+        events = call("timeline.js", "eventsOf", job, {"history": known, "latest": latest})
+        assert [event["text"] for event in events] == ["Savepoint 3", "Checkpoint 2 failed", "The job began"]
+
+
 @pytest.mark.parametrize(
     ("pressed", "more", "words", "wants"),
     [(0, {}, [], False),

@@ -19,9 +19,9 @@ const TABS = [
 function head(figures, context) {
   const known = figures.checkpoints;
   const age = known.last_ms ? `${duration(Math.max(figures.now_ms - known.last_ms, 0)).replace(/\.\d/, "")} ago` : NONE;
-  const points = figures.has_ended ? [] : history(figures.jid, false);
+  const points = figures.has_ended ? [] : history(figures.jid);
   const spanMs = points.length > 1 ? points[points.length - 1].at - points[0].at : 0;
-  const trend = (name, value) => points.length < 2 ? null : [
+  const trend = (name, value) => spanMs === 0 || points.every((point) => !Number.isFinite(point[name])) ? null : [
     sparkline(points.map((point) => point[name]), `${name} of the last ${duration(spanMs)}, now ${value}`, points.map((point) => point.at)),
     h("small", { class: "span", "aria-hidden": "true" }, `last ${duration(spanMs).replace(/\.\d/, "")}`)];
   return h("div", { key: "head", class: "job-head" },

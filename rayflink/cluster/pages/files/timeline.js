@@ -35,11 +35,18 @@ function failureEvents(failure) {
     { ...last, at: failure.first_ms, detail: `${detail}; for the first time` }];
 }
 
+/** Return the checkpoints that a job remembers, the oldest first: the last ones, and the newest savepoint and failure before them. */
+function checkpointsOf(phases) {
+  const { savepoint, failed } = phases?.latest || {};
+  const known = [savepoint, failed, ...(phases?.history || [])].filter(Boolean);
+  return [...new Map(known.map((entry) => [entry.id, entry])).values()].sort((left, right) => left.id - right.id);
+}
+
 /** Return checkpoints that failed for one reason, one after the other, as one event, and savepoints one by one. */
-function checkpointEvents(history) {
+function checkpointEvents(checkpoints) {
   const events = [];
   let run = null;
-  for (const entry of [...history].sort((left, right) => left.id - right.id)) {
+  for (const entry of checkpoints) {
     if (entry.status !== "FAILED") {
       if (entry.status === "COMPLETED") run = null;
       if (entry.is_savepoint && entry.status === "COMPLETED") {
@@ -83,7 +90,7 @@ export function eventsOf(figures, phases) {
     restored ? { at: restored.restore_timestamp, kind: "began", text: `It went on from ${restored.is_savepoint ? "savepoint" : "checkpoint"} ${restored.id}`, detail: restored.external_path || "", tab: "checkpoints" } : null,
     figures.failures.flatMap(failureEvents),
     figures.rescales.map((change) => rescaleEvent(change, figures)),
-    checkpointEvents(phases?.history || []),
+    checkpointEvents(checkpointsOf(phases)),
     (figures.autoscaler?.decisions || []).map(decisionEvent),
     figures.has_ended ? { at: figures.end_ms, kind: "ended", isBad: figures.state === "FAILED", text: `The job is ${figures.state}`, detail: "", tab: figures.state === "FAILED" ? "exceptions" : "graph" } : null,
   ];
@@ -96,12 +103,16 @@ function lanesOf(details, endMs) {
   })).filter((lane) => lane.from > 0);
 }
 
-/** Return the lines of figures over time, each from 0 to its largest value, below one another. */
-function trendLines(points, place, top, from, to) {
+/** Return the figures of which at least two points are known within a time, with these points. */
+function knownTrends(points, from, to) {
   const within = points.filter((point) => point.at >= from && point.at <= to);
-  return TRENDS.map(([name, label, shown], index) => {
-    const known = within.filter((point) => Number.isFinite(point[name]));
-    if (known.length < 2) return null;
+  return TRENDS.map(([name, label, shown]) => ({ name, label, shown, known: within.filter((point) => Number.isFinite(point[name])) }))
+    .filter(({ known }) => known.length > 1);
+}
+
+/** Return the lines of figures over time, each from 0 to its largest value, below one another. */
+function trendLines(trends, place, top) {
+  return trends.map(({ name, label, shown, known }, index) => {
     const most = Math.max(...known.map((point) => point[name]), 0), bottom = top + (index + 1) * TREND - 6;
     const broken = known.flatMap((point, at) => (at && point.at - known[at - 1].at > GAP_MS ? [{ at: point.at, [name]: null }, point] : [point]));
     return s("g", {}, s("text", { class: "lane-name", x: 0, y: bottom - 4 }, `${label}, at most ${shown(most)}`),
@@ -112,7 +123,8 @@ function trendLines(points, place, top, from, to) {
 
 function drawing(events, lanes, points, from, to) {
   const place = (ms) => NAME + Math.min(Math.max((ms - from) / Math.max(to - from, 1), 0), 1) * (WIDTH - NAME - 10);
-  const top = MARKS + lanes.length * LANE, height = top + (points.length > 1 ? TRENDS.length * TREND : 0) + 20, within = events.filter((event) => event.at >= from && event.at <= to);
+  const trends = knownTrends(points, from, to);
+  const top = MARKS + lanes.length * LANE, height = top + trends.length * TREND + 20, within = events.filter((event) => event.at >= from && event.at <= to);
   const ticks = [0, 1, 2, 3, 4].map((part) => from + (part * (to - from)) / 4);
   const bad = within.filter((event) => event.isBad).length;
   return s("svg", {
@@ -129,7 +141,7 @@ function drawing(events, lanes, points, from, to) {
     s("text", { class: "lane-name", x: 0, y: MARKS + index * LANE + 12 }, [...lane.name].length > 32 ? `${[...lane.name].slice(0, 31).join("")}…` : lane.name),
     lane.to < from ? null : s("rect", { x: place(lane.from), y: MARKS + index * LANE + 2, width: Math.max(place(lane.to) - place(lane.from), 2), height: LANE - 5, rx: 2 },
       s("title", {}, `${lane.name}: ${lane.state}, its tasks since ${moment(lane.from)}`)))),
-  points.length > 1 ? trendLines(points, place, top, from, to) : null);
+  trendLines(trends, place, top));
 }
 
 function eventRow(event, index, hash) {
@@ -156,7 +168,7 @@ export function timelineTab({ base, flink, hash, redraw }) {
         h("div", { key: "spans", class: "switches", role: "group", "aria-label": "Time that is shown" }, SPANS.map(([name, label]) =>
           h("button", { type: "button", "aria-pressed": String(name === span), onclick: choose(name) }, label))),
         h("figure", { key: "drawing", class: "timeline events" },
-          h("div", { class: "events-scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, drawing(all, lanes, history(figures.jid, figures.has_ended), from, endMs)),
+          h("div", { class: "events-scroll", tabindex: "0", role: "region", "aria-label": "Time line" }, drawing(all, lanes, history(figures.jid), from, endMs)),
           h("figcaption", { class: "small" }, "✕ failure, ⇅ change of parallelism, ◆ savepoint, ◇ autoscaler, ▶ begin, ■ end. A bar is the time of a vertex's present tasks: each restart begins it anew. Lines are of the last hour.",
             left > 0 ? ` ${count(left)} more vertices are not drawn.` : "")),
         h("div", { key: "list", class: "scroll", tabindex: "0", role: "region", "aria-label": "Events, the newest first" },

@@ -5,8 +5,9 @@ import { path, readIfAny } from "./api.js";
 const MOST_POINTS = 120, MOST_JOBS = 200, ASK_EVERY_MS = 30_000, NEAR_MS = 8_000;
 const seen = new Map(), remembered = new Map();
 
-/** Note the figures of a job. */
+/** Note the figures of a job that runs. */
 export function remember(figures) {
+  if (figures.has_ended) return;
   let points = seen.get(figures.jid);
   if (!points) {
     if (seen.size >= MOST_JOBS) seen.delete(seen.keys().next().value);
@@ -48,8 +49,7 @@ export function joined(first, second) {
   return [...far, ...second].sort((left, right) => left.at - right.at);
 }
 
-/** Return all that is known of a job, the oldest first; of one that has ended, what the cluster remembers. */
-export function history(job, hasEnded) {
-  const points = remembered.get(job)?.points || [];
-  return hasEnded ? points : joined(points, seen.get(job) || []);
+/** Return all that is known of a job, the oldest first. */
+export function history(job) {
+  return joined(remembered.get(job)?.points || [], seen.get(job) || []);
 }
