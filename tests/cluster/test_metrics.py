@@ -105,10 +105,9 @@ def test_a_job_on_ray_reports_traces_and_logs_json(capsys):
         env.from_collection([7]).map(Warns()).name("Warns").add_sink(lambda n: None).name("Out")
         job = str(env.execute("traced").get_job_id())
         assert watching.eventually(lambda: "Checkpoint" in collector.roots, within_s=20)
-    assert collector.roots == {
-        "JobInitialization": collector.roots["JobInitialization"],
-        "Checkpoint": trace_id(job, "checkpoint/1"),
-    }
+    assert collector.roots.keys() == {"JobInitialization", "Checkpoint"}
+    tries = {trace_id(job, f"checkpoint/{number}") for number in range(1, 5)}  # the first may be too early
+    assert collector.roots["Checkpoint"] in tries
     capsys.readouterr()
     assert main(["logs", job]) == 0
     lines = [line[line.index("{") :] for line in capsys.readouterr().out.splitlines() if '{"time"' in line]

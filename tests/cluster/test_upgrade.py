@@ -37,10 +37,11 @@ class Jobs:
         return lines
 
     def await_checkpoints(self) -> None:
-        """Wait until all run, and those with checkpoints have completed another one."""
+        """Wait until all run in processes of theirs, and those with checkpoints have completed another one."""
         wanted = {job.job_id: job.newest_checkpoint() + 1 for job in self.kept}
         running = {job.job_id: "RUNNING" for job in (*self.kept, self.left)}
         assert eventually(lambda: self.cluster.states() == running, WITHIN_S), self.cluster.states()
+        assert eventually(lambda: len(self.cluster.pids(SLOT)) >= len(running), WITHIN_S)
         assert eventually(lambda: all(job.newest_checkpoint() >= wanted[job.job_id] for job in self.kept), WITHIN_S)
 
     def savepoints(self) -> set[Path]:

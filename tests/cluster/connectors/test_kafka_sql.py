@@ -30,6 +30,7 @@ def environment() -> TableEnvironment:
     return t_env
 
 
+@pytest.mark.timeout(240)
 def test_a_window_over_a_topic_on_ray_is_written_once(cluster: object, kafka: KafkaCluster) -> None:
     source, target, servers = kafka.new_topic(2), kafka.new_topic(2), kafka.bootstrap_servers
     events = ({"value": json.dumps({"k": number % 3, "ts": f"2026-01-01 00:00:{number // 2:02}"}),
