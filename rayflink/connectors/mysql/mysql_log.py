@@ -157,7 +157,7 @@ class MySqlLog:
         elif number in _UNREADABLE:
             what, remedy = _UNREADABLE[number]
             raise MySqlError(f"the log has {what} at {self._file}:{packet.log_pos}, which is not read", remedy)
-        elif number == 27 and self._begin < 0:
+        elif number == 27 and self._begin < 0 and not self._pending:  # what is pending is not emitted yet
             self._advance(self._end)
 
     def _begin_transaction(self, event: LogEvent, start: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pymysql
 import pytest
@@ -73,6 +75,25 @@ def test_a_large_transaction_is_resumed_in_its_middle(server):
         cut(server)
         records = job.wait(lambda records: len(records) >= 60_000)
     assert len(records) == 60_000 and derived(records) == table(server)
+
+
+def test_a_heartbeat_behind_rows_that_are_pending_moves_no_position(server):
+    """They would be lost with the connection."""
+    settings = replace(builder(server).build()._settings, startup="latest")
+    prepared = MySqlDatabase(settings).prepare()
+    server.execute("INSERT INTO t VALUES (1, 'a', 1)")
+    split = LogSplit(prepared.tables, prepared.start, token=prepared.token)
+    log: Any = MySqlTables(settings, 0, MetricGroup()).open_log(split, MetricGroup())
+    try:
+        while not log._pending or log._begin >= 0:
+            log._take(log._stream.next_event())
+        before = log._position
+        log._take(SimpleNamespace(event_type=27, packet=SimpleNamespace(log_pos=0, event_size=0)))
+        assert (log._position, len(log._pending)) == (before, 1)
+        item = log.read(0.1)
+        assert item.changes.rows.num_rows == 1 and item.position > before
+    finally:
+        log.close()
 
 
 def test_another_server_is_read_from_the_same_gtid_on_in_the_middle_of_a_transaction(server):
