@@ -108,6 +108,7 @@ def test_what_a_function_needs_is_there_before_it_opens_and_data_is_asked_for_af
     operator = Sees()
     bench = TaskBench([operator])
     deployment = replace(bench.deployment, cached_files={"airports": "/tmp/airports.csv"})
+    caplog.clear()  # the bench has a task of its own
     with caplog.at_level(logging.INFO, logger="rayflink"):
         task = StreamTask(deployment, bench.clock)
         task.start()
