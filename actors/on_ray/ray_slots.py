@@ -157,9 +157,9 @@ class SlotProcesses:
             log.warning("job %r: %s", self._job.graph.name, line)
 
     def end(self) -> None:
-        """Stop watching nodes."""
-        self._watch_of_nodes.end()
+        """Stop watching nodes, and leave the queue of those that start."""
         self._have_started()
+        self._watch_of_nodes.end()
 
     def _have_started(self) -> None:
         self._starts_processes = False
@@ -253,6 +253,7 @@ class SlotProcesses:
         assert group is not None, "tasks are deployed to slots that are there"
         if self._is_lost(group, deploys):
             self._waiting, self._waiting_since = [*self._waiting, *deploys], time.monotonic()
+            self._waits_for_turn = False
             asked = slots_asked(self._job.graph, self._submission.slot_cpus)
             self.wait.begin(self._waiting_since, f"slots in the place of those of a lost node (of {asked})")
             if len(self._waiting) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
@@ -377,6 +378,7 @@ class SlotProcesses:
         left = [command for command in self._waiting if command.deployment.attempt != attempt]
         if len(left) < len(self._waiting):
             self._waiting = left
+            self._waits_for_turn = self._waits_for_turn and bool(left)
             self._post(TaskGone(attempt, "it waited for a slot"))
 
     def _node_lost(self, node: str, reason: str) -> None:

@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 LONGEST_S = 60.0
 """Time after which a job that has not started its processes counts no longer: something else keeps it."""
+ASKS_WITHIN_S = 10.0
+"""Time after which a job that asks no more, as it waits for something else, has lost its place in the queue."""
 
 
 class SlotStarts:
     """Bounds how many processes of slots start at a time; jobs take their turns in the order in which they came.
 
-    A process takes seconds of a CPU until its tasks run. Fifty that start together on two CPUs would all take minutes,
-    and miss the deadlines for their answers and heartbeats; one after the other, each is there in seconds. A job that
-    needs more than the bound starts when no other does. Methods may be called from any thread.
+    A process takes seconds of a CPU until its tasks run. Of fifty that start together on two CPUs, none is there before
+    the last has nearly started, and all miss the deadlines for their answers. A job that needs more than the bound
+    starts when no other does. Methods may be called from any thread.
 
     >>> starts = SlotStarts(most=lambda: 2)
     >>> starts.begin("a", 2, now=0.0), starts.begin("b", 1, now=0.0)
@@ -32,7 +34,8 @@ class SlotStarts:
         self._lock = threading.Lock()
         self._under_way: dict[str, tuple[int, float]] = {}
         """Job -> its processes that start, and since when."""
-        self._queue: dict[str, None] = {}
+        self._queue: dict[str, float] = {}
+        """Job -> when it has asked last, in the order in which they came."""
 
     def begin(self, job: str, processes: int, now: float) -> bool:
         """Return whether a job may start processes now; if not, it has to ask again, and has its place in the queue.
@@ -46,9 +49,12 @@ class SlotStarts:
             for other, (_, began) in list(self._under_way.items()):
                 if now - began > LONGEST_S:
                     del self._under_way[other]
+            for other, asked in list(self._queue.items()):
+                if now - asked > ASKS_WITHIN_S:
+                    del self._queue[other]
             self._under_way.pop(job, None)
             if processes and self._most is not None and not self._has_room(job, processes, self._most):
-                self._queue.setdefault(job)
+                self._queue[job] = now
                 return False
             self._queue.pop(job, None)
             if processes:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rayflink.actors.on_ray.coordinators import slot_starts
-from rayflink.actors.on_ray.coordinators.slot_starts import LONGEST_S, SlotStarts
+from rayflink.actors.on_ray.coordinators.slot_starts import ASKS_WITHIN_S, LONGEST_S, SlotStarts
 
 
 def test_the_example_runs() -> None:
@@ -38,6 +38,15 @@ def test_a_job_that_leaves_the_queue_holds_up_no_other() -> None:
     starts.end("cancelled")
     starts.end("first")
     assert starts.begin("third", 1, now=1.0)
+
+
+def test_a_job_that_asks_no_more_holds_up_no_other() -> None:
+    """Such as one that restarts after a pause, or waits for another node."""
+    starts = SlotStarts(most=lambda: 1)
+    assert starts.begin("first", 1, now=0.0) and not starts.begin("pauses", 1, now=0.0)
+    starts.end("first")
+    assert not starts.begin("third", 1, now=ASKS_WITHIN_S)
+    assert starts.begin("third", 1, now=ASKS_WITHIN_S + 1)
 
 
 def test_a_start_that_takes_too_long_holds_up_no_other() -> None:
