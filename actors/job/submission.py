@@ -87,7 +87,7 @@ class Submission:
     Args:
         program: the packed job graph.
         cached_files: name -> path of the distributed cache.
-        slot_cpus: CPUs of one slot.
+        slot_cpus: CPUs of one slot; 0: as its options say.
         namespace: Ray namespace of all actors of the job.
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         owner_timeout_ms: the job is cancelled when its driver has not been heard of for so long; None: it goes on.
@@ -101,7 +101,7 @@ class Submission:
 
     program: bytes
     cached_files: Mapping[str, str] = field(default_factory=dict)
-    slot_cpus: float = 1.0
+    slot_cpus: float = 0.0
     namespace: str = "rayflink"
     placement: str = "PACK"
     owner_timeout_ms: int | None = None
@@ -120,6 +120,21 @@ class Submission:
         if self.defaults:
             graph = replace(graph, configuration={**self.defaults, **graph.configuration})
         return graph if self.changes is None else self.changes.applied(graph)
+
+    def begun(self, graph: JobGraph, now_ms: int) -> Submission:
+        """Return the submission with the time when the job began, and the CPUs of its slots.
+
+        Args:
+            graph: the job, under the options of its cluster.
+            now_ms: epoch milliseconds.
+        """
+        cpus = self.slot_cpus or slot_cpus(graph)
+        return replace(self, began_ms=self.began_ms or now_ms, slot_cpus=cpus)
+
+
+def slot_cpus(graph: JobGraph) -> float:
+    """Return the CPUs of a slot whose group says nothing, by the options of its job."""
+    return Configuration.from_dict(graph.configuration).get(options.SLOT_CPUS)
 
 
 @dataclass(frozen=True, slots=True)

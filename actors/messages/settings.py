@@ -143,6 +143,8 @@ class JobSettings:
     cancellation_timeout_ms: int = 180_000
     ask_timeout_ms: int = 10_000
     idle_process_ms: int = 0
+    slots_of_process: int = 1
+    """The number of slots that share a process."""
     rescale_history: int = 10
     """The number of changes of parallelism that are remembered."""
 
@@ -161,5 +163,6 @@ class JobSettings:
             cancellation_timeout_ms=get(options.CANCELLATION_TIMEOUT).to_millis(),
             ask_timeout_ms=get(options.ASK_TIMEOUT).to_millis(),
             idle_process_ms=get(options.IDLE_PROCESS_TIMEOUT).to_millis(),
+            slots_of_process=get(options.SLOTS_PER_PROCESS),
             rescale_history=get(options.RESCALE_HISTORY),
         )

@@ -79,7 +79,6 @@ from .driver.ray_job_board import StatusPublisher
 from .driver.ray_resources import free_slots
 from .driver.terminal import News, Terminal, Text
 from .driver.user_program import unpack
-from .idle_slots import IdleSlots
 from .ray_handles import RayActor
 from .ray_job_files import job_folder, write_record
 from .ray_metrics import PrometheusReports
@@ -88,6 +87,7 @@ from .ray_remains import patiently, remove_remains
 from .ray_slots import Leader, SlotProcesses
 from .reports import read_reports
 from .result_buffer import ResultBuffer
+from .slots.idle_slots import IdleSlots
 from .task_log import TaskLog
 from .tick_pace import StatusPace, TickPace
 
@@ -165,7 +165,7 @@ class Coordinator:
         if self._is_first:
             keep_logs(sys.stderr, warn=False)
         graph = submission.under(unpack(submission.program))
-        submission = replace(submission, began_ms=submission.began_ms or self._clock.now_ms())
+        submission = submission.begun(graph, self._clock.now_ms())
         self._open_storage = lru_cache(partial(open_storage, options=storage_options(graph.configuration)))
         beginning = recover_or_start(
             graph, lambda: self._leader_id, self._open_storage, partial(self._store, submission, graph)
@@ -188,7 +188,7 @@ class Coordinator:
         self._prometheus = PrometheusReports(graph.configuration)
         self._traces = trace_reporter(graph.configuration, self._job.report.metrics.group)
         idle, self._idle = self._idle, None
-        leader = Leader(self._home.actor(), self._leader_id, self._home.starts)
+        leader = Leader(self._home.actor(), self._leader_id, self._home.starts, self._home.hosts)
         self._slots = SlotProcesses(self._job, submission, leader, self._events.put, self._came_back, idle)
         settings = JobSettings.of(graph.configuration)
         self._idle_s = settings.idle_process_ms / 1000 if self._stored is None else 0.0
@@ -236,7 +236,7 @@ class Coordinator:
     def successor(self) -> Coordinator:
         """Return the coordinator of the next job in this process, with the slots of this one, which has finished."""
         self._succeeded.set()
-        return Coordinator(None, False, self._idle_slots())
+        return Coordinator(None, False, self._idle_slots(), self._home)
 
     def _idle_slots(self) -> IdleSlots | None:
         with self._idle_lock:

@@ -7,7 +7,7 @@ import re
 from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 
 from ..messages.messages import TaskFailure
-from .deployment_check import TaskSubmissionError
+from .slots.deployment_check import TaskSubmissionError
 
 
 def refusal(task: str, error: BaseException) -> TaskFailure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import ray
@@ -38,18 +38,28 @@ def patiently(work: Callable[[], T]) -> T:
             time.sleep(PAUSE_S)
 
 
+def named(is_meant: Callable[[str], bool], namespace: str) -> list[str]:
+    """Return the names of the processes of a namespace that are meant."""
+    present = ray.util.list_named_actors(all_namespaces=True)
+    return [name for actor in present if actor["namespace"] == namespace and is_meant(name := str(actor["name"]))]
+
+
+def end_named(names: Iterable[str], namespace: str) -> None:
+    """End processes of a namespace by their names."""
+    for name in names:
+        try:
+            ray.kill(ray.get_actor(name, namespace=namespace))
+        except ValueError:  # it is gone
+            continue
+
+
 def remove_remains(job_id: str, namespace: str) -> None:
     """End the processes of a job's slots, and free its resources: they belonged to a coordinator that is lost.
 
     Ray ends them as well, but takes its time.
     """
-    for actor in ray.util.list_named_actors(all_namespaces=True):
-        name = str(actor["name"])
-        if actor["namespace"] == namespace and name.startswith(f"{job_id}/") and not name.endswith("/coordinator"):
-            try:
-                ray.kill(ray.get_actor(name, namespace=namespace))
-            except ValueError:  # it is gone
-                continue
+    of_slots = named(lambda name: name.startswith(f"{job_id}/") and not name.endswith("/coordinator"), namespace)
+    end_named(of_slots, namespace)
     for group in placement_group_table().values():
         if str(group["name"]).startswith(f"rayflink/{job_id}/") and group["state"] != "REMOVED":
             try:
@@ -58,4 +68,4 @@ def remove_remains(job_id: str, namespace: str) -> None:
                 continue
 
 
-__all__ = ["patiently", "remove_remains"]
+__all__ = ["end_named", "named", "patiently", "remove_remains"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import ray
-from ray.exceptions import ActorDiedError, RayActorError
+from ray.actor import ActorHandle
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group, placement_group_table, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -37,15 +38,17 @@ from ..messages.settings import JobSettings
 from ..messages.states import ExecutionState
 from .coordinators.slot_starts import SlotStarts
 from .deployment_calls import DeploymentCalls, could_not_deploy
-from .deployment_check import SlotAssignment, without_code
 from .driver.ray_resources import cluster_has, free_slots
-from .idle_slots import LEAST_TASKS, IdleSlots
 from .ray_deaths import cause_of_death, refusal
 from .ray_handles import RayActor, RayRef
 from .ray_nodes import NodeWatch, elsewhere
 from .ray_spills import alive_nodes, remove_folders_on
-from .ray_task import PeerDirectory
-from .slot_actor import actor_class
+from .slots.deployment_check import SlotAssignment, without_code
+from .slots.hosted_slot import HostedSlot
+from .slots.idle_slots import LEAST_TASKS, IdleSlots
+from .slots.ray_task import PeerDirectory
+from .slots.slot_actor import SlotActor, actor_class
+from .slots.slot_hosts import HostKind, SlotHosts
 
 log = get_logger(__name__)
 
@@ -62,11 +65,13 @@ class Leader:
         actor: the coordinator as tasks call it.
         id: of this life.
         starts: bounds the processes that start at a time.
+        hosts: processes that slots share.
     """
 
     actor: RayActor
     id: str
     starts: SlotStarts = field(default_factory=SlotStarts)
+    hosts: SlotHosts = field(default_factory=SlotHosts)
 
 
 class SlotProcesses:
@@ -97,6 +102,8 @@ class SlotProcesses:
         self._tasks = max(tenants(job.graph).values())
         self._threads = max(self._tasks, LEAST_TASKS) if self._settings.idle_process_ms else self._tasks
         self._blueprint, self._idle = actor_class(self._threads), idle
+        slots = self._settings.slots_of_process
+        self._kind = HostKind.of(slots, self._tasks) if slots > 1 else None
         self.calls = DeploymentCalls(self._settings.slot_timeout_ms, self._settings.ask_timeout_ms)
         self.actors: dict[TaskAddress, RayActor] = {}
         self.nodes: dict[TaskAddress, str] = {}
@@ -104,12 +111,14 @@ class SlotProcesses:
         self.wait = SlotWait()
         self._slots: dict[Slot, RayActor] = {}
         self._dead: set[RayActor] = set()
+        self._accepted: set[TaskAddress] = set()
         self._made = self._groups_asked = 0
         self._used_nodes = alive_nodes() if everywhere else set()
         self._group: PlacementGroup | None = None
         self._bundles: dict[Slot, int] = {}
         self._lost_nodes: set[str] = set()
         self._starts_processes = self._waits_for_turn = False
+        self._new_slots: tuple[int, list[str]] = 0, []
         self._waiting: list[DeployTask] = []
         self._waiting_since = self._asked_at = 0.0
         self._watch_of_nodes = NodeWatch(lambda: set(list(self.nodes.values())), self._node_lost)
@@ -166,10 +175,21 @@ class SlotProcesses:
         self._leader.starts.end(self._leader.id)
 
     def kill(self, attempt: TaskAddress) -> None:
-        """End the process of an attempt."""
+        """End the process of an attempt; one that a shared process has not accepted ends with its slot alone."""
         actor = self.actors.get(attempt)
-        if actor is not None:
-            self._dead.add(actor)
+        if actor is None:
+            return
+        self._dead.add(actor)
+        if isinstance(actor, HostedSlot) and attempt not in self._accepted:
+            self._leader.hosts.close(actor)
+        else:
+            self._kill(actor)
+
+    def _kill(self, actor: ActorHandle[SlotActor] | HostedSlot) -> None:
+        """End the process of a slot, with all slots that share it."""
+        if isinstance(actor, HostedSlot):
+            self._leader.hosts.end_process(actor)
+        else:
             ray.kill(actor)
 
     def send(self, attempt: TaskAddress, message: ToTask) -> None:
@@ -221,6 +241,8 @@ class SlotProcesses:
         group = self._group
         if group is None or self._dead or self._lost_nodes or self._slots.keys() != self._bundles.keys():
             return None
+        if any(isinstance(actor, HostedSlot) for actor in self._slots.values()):  # `SlotHosts` keeps their process
+            return None
         bundles = [bundle_of(self._job.graph, slot, self._submission.slot_cpus) for slot in self._bundles]
         actors = [self._slots[slot] for slot in self._bundles]
         self._group = None
@@ -247,25 +269,33 @@ class SlotProcesses:
                 self._post(SlotsGranted())
                 return
 
-    def deploy(self, deploys: Sequence[DeployTask]) -> None:
-        """Make all processes first, so that each task can be given its peers."""
+    def deploy(self, deploys: Sequence[DeployTask], has_turn: bool = False) -> None:
+        """Make all processes first, so that each task can be given its peers.
+
+        Args:
+            deploys: attempts and their slots.
+            has_turn: whether it is the job's turn to start processes; False: it has not asked for it yet.
+        """
         group = self._group
         assert group is not None, "tasks are deployed to slots that are there"
-        if self._is_lost(group, deploys):
+        node_of, is_placed = placed(group)
+        if self._is_lost(deploys, node_of, is_placed):
             self._waiting, self._waiting_since = [*self._waiting, *deploys], time.monotonic()
             self._waits_for_turn = False
+            self._have_started()  # it starts nothing before there is another node: others have their turn
             asked = slots_asked(self._job.graph, self._submission.slot_cpus)
             self.wait.begin(self._waiting_since, f"slots in the place of those of a lost node (of {asked})")
             if len(self._waiting) == len(self._job.executions):  # nothing else runs: there is no need to wait for Ray
                 self._give_up_slots()
                 self._group = self._new_group()
             return
-        if not self._has_turn(deploys):
+        self._new_slots = self._needed([*self._waiting, *deploys], node_of)
+        if not has_turn and not self._has_turn():
             self._waiting, self._waiting_since = [*self._waiting, *deploys], time.monotonic()
             return
         for attempt in self.actors.keys() - self._job.executions.keys():  # of attempts that others have followed
             del self.actors[attempt], self.nodes[attempt]
-        node_of = placement_group_table(group)["bundles_to_node_id"]
+            self._accepted.discard(attempt)
         host_of = {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes()}  # type: ignore[no-untyped-call]
         commands_and_hosts = []
         for command in deploys:
@@ -273,8 +303,8 @@ class SlotProcesses:
             try:
                 node = node_of.get(self._bundles[slot], "")  # of a bundle that is lost, none is known yet
                 announce(deployment, host_of.get(node, node))
-                if slot not in self._slots or self._slots[slot] in self._dead:
-                    self._slots[slot] = self._make_actor(slot, group)
+                if self._is_dead(slot):
+                    self._slots[slot] = self._make_actor(slot, group, node)
             except Exception as error:  # whatever Ray refuses
                 self._post(could_not_deploy(deployment, error))
                 continue
@@ -287,21 +317,43 @@ class SlotProcesses:
             self.calls.made(command.deployment, host, time.monotonic())
             self._submit(command, around)
 
-    def _has_turn(self, deploys: Sequence[DeployTask]) -> bool:
-        """Return whether the processes that the deployments need may start now."""
-        slots = {command.slot for command in [*self._waiting, *deploys]}
-        new = [slot for slot in slots if slot not in self._slots or self._slots[slot] in self._dead]
+    def _is_dead(self, slot: Slot) -> bool:
+        """Return whether a slot has no process that lives, as far as is known."""
+        actor = self._slots.get(slot)
+        if actor is None or actor in self._dead:
+            return True
+        return isinstance(actor, HostedSlot) and not self._leader.hosts.has(actor)
+
+    def _needed(self, deploys: Sequence[DeployTask], node_of: Mapping[int, str]) -> tuple[int, list[str]]:
+        """Return the number of slots that need a process of their own, and the nodes of those that share one."""
+        slots = {command.slot for command in deploys}
+        new = [slot for slot in slots if self._is_dead(slot)]
+        sharing = [node_of.get(self._bundles[slot], "") for slot in new if self._shares(slot)]
+        return len(new) - len(sharing), sharing
+
+    def _has_turn(self) -> bool:
+        """Return whether the processes that the job needs may start now."""
+        processes, sharing = self._new_slots
+        if self._kind is not None:
+            processes += self._leader.hosts.missing(self._kind, sharing)
         now = time.monotonic()
-        has_turn = self._leader.starts.begin(self._leader.id, len(new), now)
-        self._starts_processes = has_turn and bool(new)
+        has_turn = self._leader.starts.begin(self._leader.id, processes, now)
+        self._starts_processes = has_turn and bool(processes)
         if not has_turn and not self._waits_for_turn:
             self.wait.begin(now, "its turn, as processes of other jobs start first")
         self._waits_for_turn = not has_turn
         return has_turn
 
-    def _make_actor(self, slot: Slot, group: PlacementGroup) -> RayActor:
+    def _shares(self, slot: Slot) -> bool:
+        """Return whether a slot shares its process; one that asks for more than CPUs has its own."""
+        asked = bundle_of(self._job.graph, slot, self._submission.slot_cpus)
+        return self._kind is not None and asked.keys() == {"CPU"}
+
+    def _make_actor(self, slot: Slot, group: PlacementGroup, node: str) -> RayActor:
         submission = self._submission
         bundle = bundle_of(self._job.graph, slot, submission.slot_cpus)
+        if self._kind is not None and self._shares(slot):
+            return self._leader.hosts.take(self._kind, node, self._assignment(slot))
         self._made += 1
         blueprint = self._blueprint.options(
             name=f"{self._job.graph.id}/{slot}/{self._leader.id[:6]}{self._made}",
@@ -331,6 +383,8 @@ class SlotProcesses:
         def submitted(call: Future[None]) -> None:
             self.calls.answered(attempt)
             error = call.exception()
+            if error is None:
+                self._accepted.add(attempt)
             if error is not None and not isinstance(error, ActorDiedError):  # the call of `run` reports its death
                 self._post(DeploymentFailed(attempt, refusal(deployment.title, error)))
 
@@ -343,35 +397,39 @@ class SlotProcesses:
     def _watch(self, running: RayRef, attempt: TaskAddress, actor: RayActor) -> None:
         def ended(future: Future[object]) -> None:
             error = future.exception()
-            if isinstance(error, RayActorError):
-                self._dead.add(actor)
+            if isinstance(error, RayError) and not isinstance(error, RayTaskError):  # what the task itself raised
+                self._lose(actor)
             if error is not None:
                 self._post(TaskGone(attempt, cause_of_death(error)))
 
         running.future().add_done_callback(ended)
 
-    def _is_lost(self, group: PlacementGroup, deploys: Sequence[DeployTask]) -> bool:
-        """Return whether a slot is on a lost node, and Ray, which does not know yet, has given no other for it."""
-        if not self._lost_nodes:
+    def _lose(self, actor: ActorHandle[SlotActor] | HostedSlot) -> None:
+        """Note that a process is dead, or cannot be reached; any thread may call, also that of Ray's answers."""
+        self._dead.add(actor)
+        if isinstance(actor, HostedSlot):
+            self._leader.hosts.lost(actor)
+
+    def _is_lost(self, deploys: Sequence[DeployTask], node_of: Mapping[int, str], is_placed: bool) -> bool:
+        """Return whether a slot is on a lost node, and Ray has given no other for it, or does not know yet."""
+        if not self._lost_nodes and self._kind is None:
             return False
-        table = placement_group_table(group)
-        nodes = table["bundles_to_node_id"]
         bundles = {self._bundles[command.slot] for command in deploys}
-        return table["state"] != "CREATED" or any(nodes.get(bundle, "") in self._lost_nodes for bundle in bundles)
+        return not is_placed or any(node_of.get(bundle, "") in self._lost_nodes for bundle in bundles)
 
     def _deploy_waiting(self, now: float) -> None:
         """Deploy the attempts that wait for another node in place of a lost one, or for their turn."""
         if not self._waiting:
             return
-        group, waiting = self._group, self._waiting
+        group, waiting, waits_for_turn = self._group, self._waiting, self._waits_for_turn
         assert group is not None
-        if now - self._waiting_since > self._settings.slot_timeout_ms / 1000 and not self._waits_for_turn:
+        if now - self._waiting_since > self._settings.slot_timeout_ms / 1000 and not waits_for_turn:
             self._waiting = []
             for command in waiting:
                 self._post(could_not_deploy(command.deployment, TimeoutError(self.wait.reason)))
-        elif not self._is_lost(group, waiting):
+        elif self._has_turn() if waits_for_turn else not self._is_lost(waiting, *placed(group)):
             self._waiting = []
-            self.deploy(waiting)
+            self.deploy(waiting, has_turn=waits_for_turn)
 
     def _drop_waiting(self, attempt: TaskAddress) -> None:
         """Drop an attempt that has no process yet and is to end."""
@@ -387,12 +445,17 @@ class SlotProcesses:
         for attempt, where in list(self.nodes.items()):
             actor = self.actors.get(attempt)
             if where == node and actor is not None:
-                self._dead.add(actor)
+                self._lose(actor)
                 self._post(TaskGone(attempt, reason))
 
     def _give_up_slots(self) -> None:
+        sharing = []
         for actor in self._slots.values():
-            ray.kill(actor)
+            if isinstance(actor, HostedSlot) and actor not in self._dead:
+                sharing.append(actor)
+            else:
+                self._kill(actor)
+        self._leader.hosts.end(sharing)
         self._slots.clear()
         self.actors.clear()
         group, self._group = self._group, None
@@ -413,6 +476,12 @@ class SlotProcesses:
         left = remove_folders_on(self._used_nodes - {""}, graph.id, dict(graph.configuration), copies)
         if left:
             log.warning("folders of tasks may be left behind: %s", ", ".join(left))
+
+
+def placed(group: PlacementGroup) -> tuple[Mapping[int, str], bool]:
+    """Return the node of each bundle of a placement group, and whether all are placed: none was lost with its node."""
+    table = placement_group_table(group)
+    return table["bundles_to_node_id"], table["state"] == "CREATED"
 
 
 __all__ = ["SlotProcesses"]

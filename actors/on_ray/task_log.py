@@ -131,11 +131,15 @@ class TaskLog:
 
 
 class JobLogs:
-    """The logs of jobs whose coordinators share a process; lines of threads that are of no job go to all of them."""
+    """The logs of jobs that share a process; lines of threads without a job go to all of them.
 
-    def __init__(self) -> None:
+    Args:
+        below: level from which on records of loggers come by standard error, and are not taken twice.
+    """
+
+    def __init__(self, below: int = logging.CRITICAL + 1) -> None:
         self._logs: dict[str, TaskLog] = {}
-        log_goes_to(self)
+        log_goes_to(self, below)
 
     def add(self, job_id: str, task_log: TaskLog) -> None:
         """Route the lines of a job to its log from now on."""
@@ -157,8 +161,11 @@ class JobLogs:
             task_log.flush()
 
     def _of_thread(self) -> Iterable[TaskLog]:
-        task_log = self._logs.get(str(identity().get("job", "")))
-        return self._logs.values() if task_log is None else (task_log,)
+        job_id = identity().get("job")
+        if job_id is None:
+            return self._logs.values()
+        task_log = self._logs.get(str(job_id))
+        return () if task_log is None else (task_log,)
 
 
 class LoggedPrinted(Printed):

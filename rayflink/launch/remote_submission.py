@@ -106,7 +106,7 @@ class RemoteSubmission:
         graph = replace(graph, user_artifacts=())  # those paths are of this machine
         program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         elsewhere = {name: path for name, path in files.items() if name not in here}
-        submission = Submission(program, elsewhere, 1.0, "", placement, owner_timeout_ms, packed(modules))
+        submission = Submission(program, elsewhere, 0.0, "", placement, owner_timeout_ms, packed(modules))
         return cls(
             str(graph.id), graph.name, describe_graph(graph), Stored.of(graph), submission, executable, tuple(archives),
             tuple(cached), bool(classes),

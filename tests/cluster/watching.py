@@ -17,7 +17,8 @@ def actors(alive: bool = True) -> list[dict[str, Any]]:
 
     found = []
     for actor in known().values():
-        if actor["ActorClassName"] in ("SlotActor", "CoordinatorActor") and (actor["State"] != "DEAD") == alive:
+        is_of_job = actor["ActorClassName"] in ("SlotActor", "SlotHost", "CoordinatorActor")
+        if is_of_job and (actor["State"] != "DEAD") == alive:
             found.append(actor)
     return found
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from rayflink.actors.job.submission import Submission
 from rayflink.cluster.cluster_server import local_cluster
-from rayflink.cluster.dispatcher.job_defaults import with_defaults
+from rayflink.cluster.dispatcher.job_defaults import job_defaults, with_defaults
 from rayflink.common.configuration import Configuration
 from rayflink.datastream import StreamExecutionEnvironment
 from rayflink.launch.remote_submission import RemoteSubmission
 from tests.cluster.watching import eventually
 
 JOB = "a" * 32
+SLOTS = {"rayflink.ray.slots-per-process": "20", "rayflink.ray.slot-cpus": "0.05"}
 DEFAULTS = {"execution.checkpointing.dir": "/all", "execution.checkpointing.interval": "1 s", "s3.secret-key": "abc"}
 
 
@@ -29,6 +30,10 @@ def test_a_job_gets_what_it_lacks_a_place_for_its_checkpoints_and_shows_no_secre
     assert got.stored is not None and (got.stored.url, got.stored.options) == (f"/all/{JOB}", {"s3.secret-key": "abc"})
     assert got.description["configuration"] == {**DEFAULTS, "s3.secret-key": "******"}
     assert RemoteSubmission.decode(got.encode()) == replace(got, archives=[], cached=[])
+
+
+def test_a_cluster_says_how_many_slots_share_a_process_and_what_they_reserve() -> None:
+    assert job_defaults({**SLOTS, "rayflink.ray.share-coordinators": False}) == SLOTS
 
 
 def test_its_own_options_win_also_by_their_older_names() -> None:

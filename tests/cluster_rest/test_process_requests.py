@@ -231,6 +231,16 @@ def test_a_flame_graph_has_the_threads_of_its_vertex(server: Server) -> None:
     assert graph(server, subtaskindex="99")[0] == 404 and graph(server, type="nosuch")[0] == 400
 
 
+def test_a_flame_graph_of_a_shared_process_has_no_threads_of_other_jobs(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = f"source (1/1) of {RUNNING[:8]};own (task.py:3)", "source (1/1) of 01234567;other (task.py:3)"
+    monkeypatch.setattr(f"{__name__}.STACKS", [(own, 6), (other, 2)])
+    graph(server)
+    server.finish()
+    assert [child["name"] for child in graph(server)[1]["data"]["children"]] == ["own (task.py:3)"]
+
+
 def test_samples_are_taken_again_when_they_are_old(server: Server) -> None:
     graph(server)
     server.finish()

@@ -132,6 +132,7 @@ def test_the_processes_on_ray_are_those_of_the_subtasks_that_run() -> None:
     ]  # fmt: skip
     process = processes.list()[0]
     assert (process.memory_bytes, process.managed_bytes, process.network_bytes) == (10, 3, 2)
+    assert (process.slots, process.free_slots) == (1, 0), "though one that has ended may be replaced by another"
     (thread,) = processes.threads("n1:7-5")
     assert (thread.name, processes.log("n1:7-5", "taskmanager.log", MOST)) == ("main", b"line\n")
     with pytest.raises(FileNotFoundError):
@@ -139,3 +140,13 @@ def test_the_processes_on_ray_are_those_of_the_subtasks_that_run() -> None:
     for gone in ("n1:8-5", "n1:9-5", "n1:10-5", "n1:7-6"):
         with pytest.raises(UnknownProcess):
             processes.threads(gone)
+
+
+def test_a_process_that_slots_of_several_jobs_share_has_their_slots_and_memory() -> None:
+    statuses = [_status(FIRST, 7, 7), _status(SECOND, 7)]
+    for status in statuses:
+        for subtask in status["vertices"][0]["subtasks"]:
+            subtask["metrics"]["processSlots"] = 8
+    [process] = RayProcesses(lambda: statuses, lambda job_id, attempt: None).list()
+    assert (process.slots, process.free_slots, process.job_id, process.cpus) == (8, 5, "", 1.0)
+    assert (process.memory_bytes, process.managed_bytes) == (80, 24)

@@ -1,6 +1,6 @@
 """Real kills of a session cluster: its dispatcher, coordinators, slots, a node, all of it; its jobs are verified.
 
-    python -m tests.exactly_once.cluster_kills --rounds 30 --seed 7 --jobs 3
+    python -m tests.exactly_once.cluster_kills --rounds 30 --seed 7 --jobs 3 --slots 4
 
 A round kills with signal 9 what the seed says, while an operation is under way: a submission, a cancellation, a
 savepoint, a rescale, or none. Where the whole cluster was killed, a new one is started, and `rayflink cluster recover`
@@ -36,23 +36,35 @@ VICTIMS = ("dispatcher", "coordinator", "slot", "node", "cluster", "recover")
 ROUND_S = 60
 """Time for which there are records."""
 RECOVER_S = 400
-ACTORS = {"dispatcher": "ServiceActor", "coordinator": "CoordinatorHost", "slot": "SlotActor"}
+ACTORS = {"dispatcher": "ServiceActor", "coordinator": "CoordinatorHost", "slot": "Slot"}
+"""The beginning of the name of each kind; a slot has a SlotActor, or its part of a SlotHost."""
 
 
 def run(
-    rounds: Sequence[str], seed: int, folder: Path, say: Callable[[str], None], jobs: int = 2, within_s: float = 90
-) -> bool:
+    rounds: Sequence[str], seed: int, folder: Path, say: Callable[[str], None], jobs: int = 2, within_s: float = 90,
+    slots: int = 1,
+) -> bool:  # fmt: skip
     """Run jobs through all rounds to their end; return whether their output is exact.
+
+    Args:
+        rounds: the victim of each.
+        seed: of everything that is drawn.
+        folder: of all files.
+        say: takes lines for people.
+        jobs: that run all the time.
+        within_s: time for a recovery.
+        slots: that share a process.
 
     Raises:
         RoundFailed: a round, or the end, did not go as it has to.
     """
     chance = random.Random(seed)
     with session_cluster(folder) as cluster:
-        lines = [_submitted(cluster, folder, number, len(rounds)) for number in range(jobs)]
+        new_job = functools.partial(_job, folder, len(rounds), slots)
+        lines = [_submitted(cluster, new_job, number) for number in range(jobs)]
         _await_progress(cluster, lines, set(), within_s)
         numbers = count(jobs)
-        meanwhile = Meanwhile(cluster, lambda: _job(folder, next(numbers), len(rounds)))
+        meanwhile = Meanwhile(cluster, lambda: new_job(next(numbers)))
         done: Counter[str] = Counter()
         took: list[float] = []
         for number, victim in enumerate(rounds, start=1):
@@ -79,18 +91,20 @@ def run(
         return all(verdict.is_exact for verdict in verdicts)
 
 
-def _submitted(cluster: SessionCluster, folder: Path, number: int, rounds: int) -> SubmittedLines:
-    job, body = _job(folder, number, rounds)
+def _submitted(
+    cluster: SessionCluster, new_job: Callable[[int], tuple[SubmittedLines, bytes]], number: int
+) -> SubmittedLines:
+    job, body = new_job(number)
     answer = cluster.ask("POST", "/rayflink/jobs?client=kills&wait_s=0", body)
     assert answer["jobid"] == job.job_id
     return job
 
 
-def _job(folder: Path, number: int, rounds: int) -> tuple[SubmittedLines, bytes]:
+def _job(folder: Path, rounds: int, slots: int, number: int) -> tuple[SubmittedLines, bytes]:
     own = folder / f"job-{number}"
     own.mkdir()
     rate = 100
-    job = SubmittedLines(own, rate * ROUND_S * (rounds + 1) // 2, rate=rate)
+    job = SubmittedLines(own, rate * ROUND_S * (rounds + 1) // 2, rate=rate, slots=slots)
     return job, job.body(f"lines {number}")
 
 
@@ -160,6 +174,7 @@ def main(given: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--slots", type=int, default=1, help="that share a process")
     parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
     parser.add_argument("--within", type=float, default=90, metavar="SECONDS", help="for a recovery")
     asked = parser.parse_args(given)
@@ -172,7 +187,7 @@ def main(given: list[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="kills-") as folder:
             say = functools.partial(print, flush=True)
-            is_well = run(rounds, asked.seed, Path(folder), say, asked.jobs, asked.within)
+            is_well = run(rounds, asked.seed, Path(folder), say, asked.jobs, asked.within, asked.slots)
     except RoundFailed as failed:
         print(f"FAILED seed={asked.seed}: {failed}", flush=True)
     finally:

@@ -186,6 +186,7 @@ class SubmittedLines:
     Args:
         folder: of its output and its files.
         records: of each lane.
+        slots: that share a process.
     """
 
     folder: Path
@@ -194,6 +195,7 @@ class SubmittedLines:
     keys: int = 5
     window: int = 50
     rate: int = 200
+    slots: int = 1
     job_id: str = ""
     newest: int = field(default=0)
 
@@ -207,6 +209,7 @@ class SubmittedLines:
         options = {"parallelism.default": "1", "execution.checkpointing.dir": str(self.folder / "checkpoints")}
         if checkpoints:
             options["execution.checkpointing.interval"] = f"{CHECKPOINT_MS} ms"
+        options["rayflink.ray.slots-per-process"] = str(self.slots)
         options["restart-strategy.type"] = "fixed-delay"
         options["restart-strategy.fixed-delay.attempts"] = "1000000"
         options["restart-strategy.fixed-delay.delay"] = "200 ms"

@@ -11,6 +11,7 @@ import ray
 from rayflink.common.text_output.logs import get_logger
 
 from ..ray_handles import RayActor
+from ..slots.slot_hosts import SlotHosts
 from ..task_log import TaskLog, log_goes_to
 from .slot_starts import SlotStarts
 
@@ -23,10 +24,12 @@ LEAVE_WITHIN_S = 10.0
 class CoordinatorHome(Protocol):
     """The process of a coordinator.
 
-    `starts` bounds the processes of slots that its coordinators start at a time.
+    `starts` bounds the processes of slots that its coordinators start at a time, and `hosts` are those that slots of
+    its jobs share.
     """
 
     starts: SlotStarts
+    hosts: SlotHosts
 
     def actor(self) -> RayActor:
         """Return the coordinator as the tasks of its job call it."""
@@ -49,7 +52,7 @@ class OwnProcess:
     """
 
     def __init__(self, returns: bool) -> None:
-        self._returns, self.starts = returns, SlotStarts()
+        self._returns, self.starts, self.hosts = returns, SlotStarts(), SlotHosts()
 
     def actor(self) -> RayActor:
         """Return this process."""

@@ -1,7 +1,7 @@
 """A process that the coordinators of many jobs share, as a Ray actor, which Ray makes anew where it is lost.
 
 A coordinator of its own costs each job a process, of which Ray itself takes 0.8 % of a CPU all the time. Jobs share a
-process where their programs have the same packages (`shared_hosts`); their tasks have processes of their own.
+process where their programs have the same packages (`shared_hosts`); their tasks have other processes.
 
 Source: apache/flink JobManager, whose Dispatcher has a JobMaster for each job.
 """
@@ -24,6 +24,8 @@ from ..coordinator_actor import CALLS
 from ..process_session import begin_session
 from ..ray_coordinator import Coordinator
 from ..ray_handles import RayActorClass
+from ..ray_remains import end_named, named
+from ..slots.slot_hosts import SlotHosts
 from ..task_log import JobLogs, TaskLog
 from .hosted_coordinator import CoordinatorBusy, CoordinatorGone, HostedCoordinator
 from .job_places import JobPlace, JobPlaces
@@ -45,7 +47,9 @@ IDLE_S = 30.0
 """A process without a job ends after so long."""
 EXPECTS_S = 120.0
 """Time in which a job that was announced begins."""
-ABANDON_WITHIN_S = 8.0
+ABANDON_WITHIN_S = 12.0
+"""Time for a coordinator to begin, for its slots to close and their folders to be removed, and for its work on files to
+end: as much for each of the three."""
 
 
 def most_starts() -> int:
@@ -66,7 +70,7 @@ class HostedJob:
         self.place, self._host = place, host
         self._answers, self._has_settled = False, threading.Event()
         self.log: TaskLog | None = None
-        self.starts = host.starts
+        self.starts, self.hosts = host.starts, host.hosts
         self._coordinator = Coordinator(place.stored, is_first=False, home=self)
 
     def actor(self) -> HostedCoordinator:
@@ -141,12 +145,13 @@ class CoordinatorHost:
         sys.setswitchinterval(SWITCH_S)
         self.namespace, self._places = namespace, JobPlaces.of_cluster(namespace)
         self.me = ray.get_runtime_context().current_actor
-        self.logs, self.starts = JobLogs(), SlotStarts(most_starts)
+        self.logs, self.starts, self.hosts = JobLogs(), SlotStarts(most_starts), SlotHosts(name)
         self._lock = threading.Lock()
         self._jobs: dict[str, HostedJob] = {}
         self._refused: set[str] = set()
         self._busy_until = time.monotonic() + EXPECTS_S
         if ray.get_runtime_context().was_current_actor_reconstructed:
+            end_named(named(lambda actor: actor.startswith(f"{name}/"), namespace), namespace)  # of the lost process
             for place in self._places.all():
                 if place.host == name:
                     self._jobs[place.token] = job = HostedJob(self, place)

@@ -10,13 +10,14 @@ from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
 from rayflink.common.text_output.logs import get_logger
 
 from ..ray_handles import RayActor
+from ..ray_remains import end_named, named
 from .hosted_coordinator import HostedCoordinator
 from .job_places import JobPlace, JobPlaces
 
 log = get_logger(__name__)
 
 COORDINATOR = "coordinator"
-END_WITHIN_S = 30.0
+END_WITHIN_S = 45.0
 ASK_AGAIN_S = 0.2
 
 
@@ -54,8 +55,12 @@ def end_coordinator(coordinator: RayActor, with_process: bool = True) -> None:
     if not isinstance(coordinator, HostedCoordinator):
         ray.kill(coordinator, no_restart=True)
     elif not _has_ended(coordinator) and with_process:
+        place = JobPlaces.of_cluster(coordinator.namespace).find(coordinator.token.partition("/")[0])
+        prefix = "" if place is None else f"{place.host}/"
+        slots = named(lambda name: bool(prefix) and name.startswith(prefix), coordinator.namespace)
         coordinator.free()
         ray.kill(coordinator.host, no_restart=False)
+        end_named(slots, coordinator.namespace)  # those of its next life have other names
 
 
 def _has_ended(coordinator: HostedCoordinator) -> bool:

@@ -30,11 +30,11 @@ def is_gone(error: BaseException) -> bool:
 
 @dataclass(frozen=True)
 class HostedCall:
-    """A call of a coordinator: `remote` makes it.
+    """A call of one coordinator or slot in a process that has several: `remote` makes it.
 
     Args:
         method: of the actor.
-        token: of the coordinator.
+        token: of the coordinator or slot.
     """
 
     method: RayActor

@@ -23,7 +23,7 @@ from rayflink.common.user_code.value_bytes import from_bytes
 from rayflink.connectors.collected import DrawnOnce, RowBlock
 from rayflink.graph.job_graph import JobGraph
 
-from ...job.submission import Stored, Submission
+from ...job.submission import Stored, Submission, slot_cpus
 from ...messages.commands import CheckpointRequested, RescaleRequested, SavepointRequested
 from ...messages.scheduling import cpus_of
 from ..coordinator_actor import coordinator_class
@@ -214,7 +214,7 @@ class RayOptions:
     Args:
         namespace: Ray namespace of its actors.
         attached: the job is cancelled when its driver ends or is lost.
-        slot_cpus: CPUs of one slot.
+        slot_cpus: CPUs of one slot; 0: as the options of the job say.
         placement: Ray's strategy for the slots: PACK, SPREAD, STRICT_PACK or STRICT_SPREAD.
         ask_timeout_s: how long an answer of the coordinator may take.
         python_files: modules that the processes of the job import.
@@ -227,7 +227,7 @@ class RayOptions:
 
     namespace: str = "rayflink"
     attached: bool = True
-    slot_cpus: float = 1.0
+    slot_cpus: float = 0.0
     placement: str = "PACK"
     ask_timeout_s: float = ASK_TIMEOUT_S
     python_files: tuple[str, ...] = ()
@@ -263,6 +263,7 @@ class RayJob(JobHandle):
         self.graph = graph
         program, classes = pack_with_classes(graph, f"job {graph.name!r}")
         namespace = options.namespace
+        options = replace(options, slot_cpus=options.slot_cpus or slot_cpus(graph))
         stored = Stored.of(graph)
         self._likeness = _likeness(graph, options) if options.idle_s and not cached_files and stored is None else None
         every_file = (*options.python_files, *options.beside)

@@ -18,7 +18,7 @@ __all__ = ["job_defaults", "with_defaults"]
 PREFIXES = (
     "execution.checkpointing.", "state.", "restart-strategy", "s3.", "fs.", "gs.", "azure.", "io.tmp.dirs",
     "job.autoscaler.", "scheduler-mode", "slot.", "taskmanager.", "metrics.", "traces.", "task.cancellation.",
-    "pekko.ask.timeout", "heartbeat.", "rayflink.log.", "rayflink.slot.",
+    "pekko.ask.timeout", "heartbeat.", "rayflink.log.", "rayflink.slot.", "rayflink.ray.slot",
 )  # fmt: skip
 """The beginnings of the keys of such options. Those that a front end reads when it compiles a program are not there."""
 

@@ -39,7 +39,7 @@ class UnknownProcess(RayflinkError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterProcess:
-    """A process that runs tasks: what Flink calls a task manager. On Ray it is one slot of one job.
+    """A process that runs tasks: what Flink calls a task manager.
 
     Args:
         process_id: the same for as long as it lives: "host:pid-begin".
@@ -49,7 +49,7 @@ class ClusterProcess:
         job_id: whose tasks it runs; "": it may run those of several jobs.
         slots: the subtasks of each vertex that it can run.
         free_slots: those that no job has.
-        cpus: of the slots together.
+        cpus: that the slots can use together.
         memory_bytes: that the slots may use together.
         managed_bytes: of those, the managed memory.
         network_bytes: of those, the network buffers.

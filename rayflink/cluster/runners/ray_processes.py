@@ -1,11 +1,13 @@
-"""The processes of jobs on Ray: each slot of each job has one."""
+"""The processes of jobs on Ray: each slot has one, or shares one with other slots, also of other jobs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from rayflink.actors.on_ray.driver.slot_calls import SlotCalls, SlotGone
+from rayflink.common.metrics.metric_names import PROCESS_SLOTS
 
 from ..jobs.cluster_job import Document
 from ..jobs.cluster_process import ClusterProcess, LogFile, ThreadDump, UnknownProcess, process_of
@@ -33,16 +35,11 @@ class RayProcesses:
 
     def list(self) -> Sequence[ClusterProcess]:
         """Return the processes that run tasks now."""
-        processes: dict[str, ClusterProcess] = {}
-        for job_id, subtask in self._subtasks():
-            metrics = subtask["metrics"]
-            process_id = process_of(metrics)
-            heard_ms = max(int(metrics.get("reportedMs", 0)), getattr(processes.get(process_id), "heard_ms", 0))
-            processes[process_id] = ClusterProcess(
-                process_id, str(metrics["host"]), int(metrics["pid"]), str(metrics.get("node", "")), job_id,
-                **_memory(metrics), heard_ms=heard_ms,
-            )  # fmt: skip
-        return [processes[key] for key in sorted(processes)]
+        described: dict[str, _Described] = {}
+        for job_id, vertex, subtask in self._subtasks():
+            process = described.setdefault(process_of(subtask["metrics"]), _Described(subtask["metrics"]))
+            process.add(job_id, vertex, subtask["metrics"])
+        return [described[key].process(key) for key in sorted(described)]
 
     def log_files(self, process_id: str) -> Sequence[LogFile]:
         return [LogFile(*facts) for facts in self._asked(process_id, SlotCalls.log_files)]
@@ -62,16 +59,16 @@ class RayProcesses:
     def profile(self, process_id: str, duration_s: float, with_idle: bool = False) -> Sequence[tuple[str, int]]:
         return self._asked(process_id, lambda calls: calls.profile(duration_s, with_idle))
 
-    def _subtasks(self) -> Iterator[tuple[str, Document]]:
-        """Yield the subtasks that run, with the ids of their jobs."""
+    def _subtasks(self) -> Iterator[tuple[str, int, Document]]:
+        """Yield the subtasks that run, with the ids of their jobs and the numbers of their vertices."""
         for status in self._statuses():
-            for vertex in status["vertices"]:
+            for number, vertex in enumerate(status["vertices"]):
                 for subtask in vertex["subtasks"]:
                     if subtask["state"] not in _ENDED and process_of(subtask["metrics"]):
-                        yield str(status["jid"]), subtask
+                        yield str(status["jid"]), number, subtask
 
     def _asked(self, process_id: str, ask: Callable[[SlotCalls], T]) -> T:
-        for job_id, subtask in self._subtasks():
+        for job_id, _, subtask in self._subtasks():
             if process_of(subtask["metrics"]) != process_id:
                 continue
             calls = self._calls(job_id, str(subtask["id"]))
@@ -82,6 +79,42 @@ class RayProcesses:
             except SlotGone as error:
                 raise UnknownProcess(process_id) from error
         raise UnknownProcess(process_id)
+
+
+class _Described:
+    """A process as its subtasks describe it.
+
+    Args:
+        metrics: of one of them.
+    """
+
+    def __init__(self, metrics: Document) -> None:
+        self._metrics = metrics
+        self._subtasks: Counter[tuple[str, int]] = Counter()
+        self._heard_ms = 0
+
+    def add(self, job_id: str, vertex: int, metrics: Document) -> None:
+        """Note a subtask of a vertex of a job."""
+        self._subtasks[job_id, vertex] += 1
+        self._heard_ms = max(self._heard_ms, int(metrics.get("reportedMs", 0)))
+
+    def process(self, process_id: str) -> ClusterProcess:
+        """Return the process.
+
+        A slot has at most one subtask of a vertex, so a job has at least as many slots as its widest one; one with
+        several slot sharing groups may have more, which look free.
+        """
+        metrics, used = self._metrics, Counter[str]()
+        for (job_id, _), number in self._subtasks.items():
+            used[job_id] = max(used[job_id], number)
+        has_others = PROCESS_SLOTS in metrics
+        slots = int(metrics[PROCESS_SLOTS]) if has_others else 1
+        memory = {name: slots * size for name, size in _memory(metrics).items()}
+        return ClusterProcess(
+            process_id, str(metrics["host"]), int(metrics["pid"]), str(metrics.get("node", "")),
+            next(iter(used)) if len(used) == 1 else "", slots, max(slots - used.total(), 0) if has_others else 0,
+            **memory, heard_ms=self._heard_ms,
+        )  # fmt: skip
 
 
 def _memory(metrics: Document) -> dict[str, int]:

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..user_code.stalled import STALLED
-from .metric_names import KEY_SAMPLES, OF_EVERY_OPERATOR, SPLIT
+from .metric_names import KEY_SAMPLES, OF_EVERY_OPERATOR, PROCESS_SLOTS, SPLIT
 from .waits import WAITS
 
 Status = Mapping[str, Any]
 USER_METRIC_COLUMNS = ("operator", "metric", "sum", "min", "max")
 """The columns of `user_metrics`."""
-_FACTS = frozenset(
-    ("operators", "scope", "delimiter", "host", "node", "pid", "begin", "reportedMs", KEY_SAMPLES, STALLED, WAITS)
-)
+_FACTS = frozenset((
+    "operators", "scope", "delimiter", "host", "node", "pid", "begin", "reportedMs", PROCESS_SLOTS, KEY_SAMPLES,
+    STALLED, WAITS,
+))  # fmt: skip
 """The parts of a task's report that are no metrics."""
 _OF_SOURCES = ("latency.", f"{SPLIT}.")
 """Beginnings of the names of metrics that are stored for each source or split."""

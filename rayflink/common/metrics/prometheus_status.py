@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from ..job_status import JobStatus
 from ..user_code.stalled import STALLED
 from .histogram import QUANTILES
-from .metric_names import KEY_SAMPLES
+from .metric_names import KEY_SAMPLES, PROCESS_SLOTS
 from .prometheus import OF_PROCESS, PREFIX, PROCESS_LABELS, SUMMARY, Sample, number, written
 from .task_metric_group import TASK_SCOPE
 from .waits import WAITS
@@ -28,7 +28,7 @@ Metrics: TypeAlias = Mapping[str, object]
 _JOB_SCOPE = ("jobmanager", "job")
 _STATISTICS = ("min", "max", "mean", "stddev", *QUANTILES)
 _NO_METRICS = frozenset(
-    ("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs", KEY_SAMPLES, STALLED, WAITS)
+    ("operators", "scope", "delimiter", "host", "node", "pid", "reportedMs", PROCESS_SLOTS, KEY_SAMPLES, STALLED, WAITS)
 )
 _ENDED = frozenset(("FINISHED", "CANCELED", "FAILED"))
 

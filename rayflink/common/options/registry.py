@@ -527,6 +527,15 @@ IDLE_PROCESS_TIMEOUT = _option(_R, "rayflink.ray.idle-process-timeout", DURATION
                                "How long the processes of a finished job wait for the next job of the same program, "
                                "which then starts at once if it has the same slots and no module has changed. They "
                                "keep their CPUs. Only on a Ray that the program has started; 0: they end.")
+SLOTS_PER_PROCESS = _option(_R, "rayflink.ray.slots-per-process", INT, 1,
+                            "Number of slots that share a process on a node of Ray; at least 1. They share its "
+                            "interpreter lock, so they have one core's worth of Python together, and its end. Slots of "
+                            "several jobs share one where their coordinators do (`rayflink.ray.share-coordinators`); "
+                            "one that asks for more than CPUs has its own.", test=_POSITIVE)
+SLOT_CPUS = _option(_R, "rayflink.ray.slot-cpus", DOUBLE, 1.0,
+                    "CPUs that a slot reserves with Ray, where its slot sharing group says nothing; at least 0.0001. "
+                    "It bounds how many slots a node has, not what they use.",
+                    test=(lambda cpus: cpus >= 0.0001, "a number of at least 0.0001"))
 SHARE_COORDINATORS = _option(_R, "rayflink.ray.share-coordinators", BOOLEAN, True,
                              "Let the coordinator of a detached job of a session cluster, which takes checkpoints, "
                              "share a process with those of other jobs that have the same packages and log levels. "

@@ -57,6 +57,15 @@ def test_a_damaged_program_is_named():
         read_submission(storage, JOB)
 
 
+@pytest.mark.parametrize(("options", "cpus"), [({}, 1.0), ({"rayflink.ray.slot-cpus": "0.05"}, 0.05)])
+def test_a_slot_has_the_cpus_that_the_submission_or_the_options_say(options: dict[str, str], cpus: float) -> None:
+    env = StreamExecutionEnvironment(options)
+    env.from_collection([1]).print()
+    graph = env.get_job_graph()
+    assert Submission(b"").begun(graph, 5).slot_cpus == cpus
+    assert Submission(b"", slot_cpus=0.5, began_ms=3).begun(graph, 5) == Submission(b"", slot_cpus=0.5, began_ms=3)
+
+
 @pytest.mark.parametrize(
     ("options", "where"),
     [

@@ -17,14 +17,14 @@ from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.messages.settings import JobSettings
 from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.actors.on_ray.deployment_calls import DeploymentCalls
-from rayflink.actors.on_ray.deployment_check import (
+from rayflink.actors.on_ray.driver.user_program import pack
+from rayflink.actors.on_ray.slots.deployment_check import (
     DeploymentGuard,
     LoadedProgram,
     SlotAssignment,
     TaskSubmissionError,
     without_code,
 )
-from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.connectors.collection import CollectSink
 from rayflink.datastream import MapFunction, StreamExecutionEnvironment
 from rayflink.launch import raise_if_failed

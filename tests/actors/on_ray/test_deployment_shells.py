@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rayflink.actors.job.submission import Submission
-from rayflink.actors.messages.commands import DeploymentFailed, DeployTask, SendToTask, SlotsGranted
+from rayflink.actors.messages.commands import DeploymentFailed, DeployTask, SendToTask, SlotsGranted, TaskGone
 from rayflink.actors.messages.messages import (
     CancelTask,
     CheckpointAcknowledged,
@@ -31,9 +31,9 @@ from rayflink.actors.messages.messages import (
 from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.messages.states import ExecutionState
 from rayflink.actors.on_ray.coordinators.slot_starts import SlotStarts
-from rayflink.actors.on_ray.deployment_check import SlotAssignment, TaskSubmissionError
 from rayflink.actors.on_ray.driver.user_program import pack
 from rayflink.actors.on_ray.reports import read_reports
+from rayflink.actors.on_ray.slots.deployment_check import SlotAssignment, TaskSubmissionError
 from rayflink.common.records.batches import CheckpointBarrier
 from rayflink.common.user_code.value_bytes import to_bytes
 from rayflink.connectors.collection import CollectSink
@@ -101,9 +101,9 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
     from rayflink.actors.on_ray import ray_slots as module
     from rayflink.actors.on_ray.ray_coordinator import Coordinator
 
-    def made(processes: Processes, job: Job, starts: SlotStarts | None = None) -> Any:
+    def made(processes: Processes, job: Job, starts: SlotStarts | None = None, hosts: Any = None) -> Any:
         commands = deploy_commands(job)
-        table = {"bundles_to_node_id": {0: "0f", 1: "0f"}}
+        table = {"bundles_to_node_id": {0: "0f", 1: "0f"}, "state": "CREATED"}
         monkeypatch.setattr(module, "placement_group_table", lambda group: table)
         nodes = [{"NodeID": "0f", "NodeManagerHostname": "node-7"}]
         cluster = SimpleNamespace(nodes=lambda: nodes, put=lambda value: value, kill=lambda actor: None)
@@ -114,7 +114,7 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Processes, Job]
         monkeypatch.setattr(module, "cluster_has", lambda: "the cluster has 2 CPUs")
         coordinator: Any = Coordinator()
         coordinator._job, coordinator._prometheus = job.master, SimpleNamespace(report=lambda group, now: None)
-        leader = module.Leader(object(), coordinator._leader_id, starts or SlotStarts())
+        leader = module.Leader(object(), coordinator._leader_id, starts or SlotStarts(), hosts or Hosts(processes))
         slots: Any = module.SlotProcesses(job.master, Submission(b"program"), leader, coordinator._events.put)
         slots._group = object()
         slots._bundles = {slot: index for index, slot in enumerate(sorted({c.slot for c in commands}))}
@@ -221,6 +221,191 @@ def test_a_job_starts_its_processes_when_it_is_its_turn(shell: Any) -> None:
     assert starts.begin("a third job", 1, now)
 
 
+class Hosts:
+    """Shared processes: gives slots of one, and notes what becomes of them."""
+
+    def __init__(self, processes: Processes, room: int = 0) -> None:
+        self.room, self._processes = room, processes
+        self.taken: list[Any] = []
+        self.ended: list[Any] = []
+        self.closed: list[Any] = []
+        self.killed: list[Any] = []
+        self.is_lost: list[Any] = []
+
+    def missing(self, kind: Any, nodes: list[str]) -> int:
+        return max(0, -(-(len(nodes) - self.room) // kind.slots))
+
+    def take(self, kind: Any, node: str, assignment: SlotAssignment) -> Any:
+        from rayflink.actors.on_ray.slots.hosted_slot import HostedSlot
+
+        assert node == "0f"
+        actor = self._processes.options(f"{assignment.slot}/").remote(assignment)
+        slot = HostedSlot(SimpleNamespace(), f"{assignment.job_id}/{len(self.taken)}")
+        for name in ("submit", "run", "command", "assignment"):
+            object.__setattr__(slot, name, getattr(actor, name))
+        slot.host.__ray_ready__ = Calls(lambda: True)
+        self.taken.append(slot)
+        return slot
+
+    def end(self, slots: list[Any]) -> None:
+        self.ended += slots
+
+    def close(self, slot: Any) -> None:
+        self.closed.append(slot)
+
+    def end_process(self, slot: Any) -> None:
+        self.killed.append(slot)
+
+    def lost(self, slot: Any) -> None:
+        self.is_lost.append(slot)
+
+    def has(self, slot: Any) -> bool:
+        return slot not in self.killed and slot not in self.is_lost
+
+
+def shared(job: Job) -> Job:
+    job.master.graph.configuration["rayflink.ray.slots-per-process"] = 4
+    return job
+
+
+def test_slots_that_share_a_process_are_closed_and_not_killed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rayflink.actors.on_ray import ray_slots
+
+    processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    coordinator = shell(processes, job, hosts=hosts)
+    assert len(hosts.taken) == 2 and {*coordinator._slots.actors.values()} == {*hosts.taken}
+    assert [slot.assignment.leader_id for slot in hosts.taken] == [coordinator._leader_id] * 2
+    assert coordinator._slots.keep() is None, "they wait for nobody"
+    monkeypatch.setattr(ray_slots, "remove_folders_on", lambda *given: [])
+    monkeypatch.setattr(ray_slots, "remove_placement_group", lambda group: None)
+    coordinator._slots.release()
+    assert hosts.ended == hosts.taken and hosts.killed == []
+
+
+def test_a_task_that_does_not_stop_ends_the_process_of_its_slot(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rayflink.actors.on_ray import ray_slots
+
+    processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    slots = shell(processes, job, hosts=hosts)._slots
+    slots.kill(job.execution(MAP_2).attempt)
+    [stuck] = hosts.killed
+    monkeypatch.setattr(ray_slots, "remove_placement_group", lambda group: None)
+    slots._give_up_slots()
+    assert hosts.ended == [slot for slot in hosts.taken if slot is not stuck]
+
+
+@pytest.mark.parametrize("reason", ["it died", "it cannot be reached", "there is no such node", "the task failed"])
+def test_a_process_is_lost_with_every_error_that_is_not_of_its_task(shell: Any, reason: str) -> None:
+    from ray import exceptions
+
+    failed_call: Any = exceptions.RayTaskError
+    errors = {
+        "it died": exceptions.ActorDiedError(),
+        "it cannot be reached": exceptions.ActorUnavailableError("away", None),
+        "there is no such node": exceptions.ActorUnschedulableError("no node"),
+        "the task failed": failed_call("run", "Traceback: ...", ConnectionError("a report is lost")),
+    }
+    processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    coordinator = shell(processes, job, hosts=hosts)
+    attempt = job.execution(MAP_2).attempt
+    slot, call = coordinator._slots.actors[attempt], Future[None]()
+    coordinator._slots._watch(SimpleNamespace(future=lambda: call), attempt, slot)
+    call.set_exception(errors[reason])
+    assert hosts.is_lost == ([] if reason == "the task failed" else [slot])
+    [gone] = said(coordinator)
+    assert isinstance(gone, TaskGone) and gone.attempt == attempt
+
+
+def test_an_attempt_goes_elsewhere_when_its_process_was_lost_for_others(shell: Any) -> None:
+    """No call of this job was under way there, so that nothing has told it."""
+    processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    slots = shell(processes, job, hosts=hosts)._slots
+    before = slots._slots[Slot("default", 1)]
+    hosts.killed.append(before)
+    [command] = [each for each in deploy_commands(shared(Job(three_vertices()))) if each.deployment.name == MAP_2]
+    slots.deploy([command])
+    assert len(hosts.taken) == 3 and slots._slots[Slot("default", 1)] is hosts.taken[-1]
+
+
+def test_a_deployment_that_is_late_ends_its_slot_and_not_the_process(shell: Any) -> None:
+    processes, job = Processes(None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    slots = shell(processes, job, hosts=hosts)._slots
+    slots.kill(job.execution(MAP_2).attempt)
+    assert hosts.closed == [slots._slots[Slot("default", 1)]] and hosts.killed == []
+    assert slots._is_dead(Slot("default", 1))
+
+
+def test_jobs_that_wait_for_their_turn_all_start_one_after_the_other(shell: Any) -> None:
+    starts = SlotStarts(most=lambda: 2)
+    assert starts.begin("another job", 2, time.monotonic())
+    jobs = [(Job(three_vertices()), Processes(lambda *given: None)) for _ in range(3)]
+    coordinators = [shell(processes, job, starts) for job, processes in jobs]
+    for coordinator in coordinators:
+        coordinator._slots.granted = True
+    starts.end("another job")
+    for coordinator, (job, processes) in zip(coordinators, jobs, strict=True):
+        for each in coordinators:
+            each._slots.tick(time.monotonic())
+        assert len(processes.made) == 2, "it is its turn"
+        for attempt in list(job.master.executions):
+            job.on(TaskStateChanged(attempt, ExecutionState.INITIALIZING))
+        coordinator._slots.tick(time.monotonic())
+
+
+def test_a_slot_in_a_process_with_room_waits_for_no_turn(shell: Any) -> None:
+    starts = SlotStarts(most=lambda: 1)
+    assert starts.begin("another job", 1, time.monotonic())
+    for room, taken in ((2, 2), (1, 0)):
+        processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+        hosts = Hosts(processes, room)
+        shell(processes, job, starts, hosts)
+        assert len(hosts.taken) == taken
+
+
+def test_a_slot_waits_while_ray_looks_for_its_node(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of its own would be placed with the slot; a shared one is made on a node that has to be known."""
+    from rayflink.actors.on_ray import ray_slots
+
+    processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
+    hosts = Hosts(processes)
+    slots = shell(processes, job, hosts=hosts)._slots
+    nodes = {"bundles_to_node_id": {0: "0f", 1: "0f"}}
+    monkeypatch.setattr(ray_slots, "placement_group_table", lambda group: {**nodes, "state": "RESCHEDULING"})
+    execution = job.execution(MAP_2)
+    [command] = [each for each in deploy_commands(shared(Job(three_vertices()))) if each.deployment.name == MAP_2]
+    slots.granted = True
+    slots.deploy([command])
+    assert slots.missing == 1 and execution.attempt in slots.actors
+    monkeypatch.setattr(ray_slots, "placement_group_table", lambda group: {**nodes, "state": "CREATED"})
+    slots._deploy_waiting(time.monotonic())
+    assert slots.missing == 0 and command.deployment.attempt in slots.actors
+
+
+def test_a_job_whose_node_is_lost_when_its_turn_comes_leaves_it_to_others(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rayflink.actors.on_ray import ray_slots
+
+    job, processes, starts = Job(three_vertices()), Processes(lambda *given: None), SlotStarts(most=lambda: 2)
+    assert starts.begin("another job", 2, time.monotonic())
+    slots = (coordinator := shell(processes, job, starts))._slots
+    slots.granted = True
+    monkeypatch.setattr(ray_slots, "remove_placement_group", lambda group: None)
+    monkeypatch.setattr(ray_slots.SlotProcesses, "_new_group", lambda self: object())
+    slots._lost_nodes.add("0f")
+    starts.end("another job")
+    slots.tick(time.monotonic())
+    assert not processes.made and "lost node" in slots.wait.reason and said(coordinator) == []
+    assert starts.begin("a third job", 2, time.monotonic()), "though it was its turn"
+    slots.tick(time.monotonic() + coordinator._slots._settings.slot_timeout_ms / 1000 + 1)
+    assert [type(event) for event in said(coordinator)] == [DeploymentFailed] * 4 and slots.missing == 0
+
+
 def test_a_job_that_ends_in_the_queue_makes_room_for_the_next(shell: Any) -> None:
     job, processes, starts = Job(three_vertices()), Processes(lambda *given: None), SlotStarts(most=lambda: 2)
     assert starts.begin("another job", 2, time.monotonic())
@@ -249,11 +434,11 @@ def task_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any
     """The task's shell in this process, which is left as it was."""
     import ray
 
-    from rayflink.actors.on_ray import slot_actor
+    from rayflink.actors.on_ray.slots import job_output, slot_actor
 
     monkeypatch.setattr(ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
     monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
-    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
+    monkeypatch.setattr(job_output, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
     logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort

@@ -12,8 +12,8 @@ import pytest
 from rayflink.actors.job.submission import Submission
 from rayflink.actors.messages.commands import SlotsGranted
 from rayflink.actors.messages.scheduling import required_slots
-from rayflink.actors.on_ray.deployment_check import SlotAssignment
 from rayflink.actors.on_ray.driver.idle_coordinator import Processes
+from rayflink.actors.on_ray.slots.deployment_check import SlotAssignment
 from rayflink.common.options import registry as options
 from tests.actors.job.job_events import Job, three_vertices
 
@@ -97,7 +97,8 @@ def test_a_coordinator_of_a_cluster_that_was_left_is_forgotten(idle: Any) -> Non
 
 
 def slots_of(job: Job, idle: Any, monkeypatch: pytest.MonkeyPatch, ray: FakeRay) -> tuple[Any, list[Any]]:
-    from rayflink.actors.on_ray import idle_slots, ray_slots
+    from rayflink.actors.on_ray import ray_slots
+    from rayflink.actors.on_ray.slots import idle_slots
 
     posted: list[Any] = []
     for module in (idle_slots, ray_slots):

@@ -24,6 +24,7 @@ from rayflink.actors.messages.messages import (
     TaskReport,
     TaskStateChanged,
 )
+from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.actors.on_ray.driver.terminal import Printed
 from rayflink.actors.on_ray.reports import read_reports
@@ -188,7 +189,7 @@ def test_each_call_of_the_actor_is_one_of_its_coordinator_with_the_same_argument
 
 @pytest.fixture
 def module() -> Iterator[Any]:
-    from rayflink.actors.on_ray import ray_task
+    from rayflink.actors.on_ray.slots import ray_task
 
     yield ray_task
 
@@ -239,8 +240,8 @@ def shell(
     """What runs `task` to its end, and the coordinator's `report`, which answers so."""
     report = Method(*answers)
     around = module.PeerDirectory({}, {}, SimpleNamespace(report=report), "leader", 60_000)
-    process = module.SlotProcess({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
-    shell = module.RayTask(b"", DEPLOYMENT, around, process)
+    process = module.ProcessJob({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
+    shell = module.RayTask(b"", DEPLOYMENT, Slot("default", 0), around, process)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: task)
     return shell.run, report
 

@@ -27,7 +27,7 @@ def test_a_process_begins_a_session_of_its_own(group: int | None) -> None:
 
 def test_a_slot_loads_nothing_of_coordinators() -> None:
     """Each job on a cluster starts slots: what they load takes its time and memory many times."""
-    program = "import sys, rayflink.actors.on_ray.slot_actor; print(*sys.modules)"
+    program = "import sys, rayflink.actors.on_ray.slots.slot_actor; print(*sys.modules)"
     loaded = set(printed_by(program).split())
     coordinators = ("actors.checkpoints.coordinator", "actors.job.submission", "actors.job.job_master", "launch")
     assert loaded.isdisjoint(f"rayflink.{name}" for name in coordinators)

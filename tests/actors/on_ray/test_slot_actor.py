@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from rayflink.actors.exchange.envelopes import join_envelope, split_envelope
 from rayflink.actors.exchange.frames import BufferResponse, Envelope, TaskAddress
 from rayflink.actors.messages.scheduling import Slot
-from rayflink.actors.on_ray.deployment_check import SlotAssignment, TaskSubmissionError
+from rayflink.actors.on_ray.slots.deployment_check import SlotAssignment, TaskSubmissionError
 
 pytestmark = pytest.mark.slow  # imports Ray
 
@@ -28,12 +27,12 @@ SLOT = Slot("default", 0)
 @pytest.fixture
 def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """A slot's process on node "here"."""
-    from rayflink.actors.on_ray import slot_actor
+    from rayflink.actors.on_ray.slots import job_output, slot_actor
 
     context = SimpleNamespace(get_node_id=lambda: "here")
     monkeypatch.setattr(slot_actor.ray, "get_runtime_context", lambda: context)
     monkeypatch.setattr(slot_actor, "node_address", lambda: "127.0.0.1")
-    monkeypatch.setattr(slot_actor, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
+    monkeypatch.setattr(job_output, "job_folder", lambda namespace, job_id: tmp_path / namespace / job_id)
     for stream in ("stdout", "stderr"):
         monkeypatch.setattr(sys, stream, getattr(sys, stream))  # the actor puts others there
     logger, root, last_resort = logging.getLogger("rayflink"), logging.getLogger(), logging.lastResort
@@ -59,13 +58,13 @@ class Asked:
 
 def submit(actor: Any, attempt: TaskAddress, actors: Any = None, **coordinator: Any) -> Any:
     """The task that the process has then."""
-    from rayflink.actors.on_ray.ray_task import PeerDirectory
+    from rayflink.actors.on_ray.slots.ray_task import PeerDirectory
 
     nodes = {ME: "here", MATE: "here", NEAR: "here", FAR: "there"}
     around = PeerDirectory(actors or {}, nodes, SimpleNamespace(**coordinator), "leader", 1_000)
     deployment = SimpleNamespace(job_id="job", attempt=attempt, title="Map (1/1) (attempt #0)")
     actor.submit(b"", deployment, SLOT, around)
-    return actor._process.task(attempt)
+    return actor._slot._tasks[attempt]
 
 
 def data(sender: TaskAddress, receiver: TaskAddress, size: int) -> Envelope:
@@ -79,7 +78,7 @@ def deliver(actor: Any, envelope: Envelope) -> None:
 
 @pytest.mark.spec("N32")
 def test_a_peer_unknown_at_deployment_is_asked_for_once(actor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rayflink.actors.on_ray import ray_task
+    from rayflink.actors.on_ray.slots import ray_task
 
     monkeypatch.setattr(ray_task.ray, "get", lambda answer, timeout: answer)
     process_of = Asked("another process")
@@ -120,13 +119,8 @@ def test_what_comes_before_its_task_waits_for_it(actor: Any) -> None:
     early = [data(FAR, ME, 1), data(NEAR, ME, 2)]
     for envelope in early:
         deliver(actor, envelope)
-    found: list[Any] = []
-    waiting = threading.Thread(target=lambda: found.append(actor._process.task(ME)))
-    waiting.start()
     task = submit(actor, ME)
     deliver(actor, data(FAR, ME, 3))
-    waiting.join(timeout=10)
-    assert found == [task]
     assert [len(envelope.frames[0].body) for envelope in task._mailbox] == [1, 2, 3]
 
 
@@ -145,21 +139,21 @@ def test_a_command_reaches_the_task_it_is_for(actor: Any) -> None:
 
 
 def test_what_a_task_that_has_ended_leaves_is_collected_though_it_was_frozen(actor: Any) -> None:
-    from rayflink.actors.on_ray.ray_task import COLLECT_EVERY_S
+    from rayflink.actors.on_ray.slots.process_garbage import COLLECT_EVERY_S
 
     class Knot:
         def __init__(self) -> None:
             self.itself = self
 
     knot = Knot()
-    left, process = weakref.ref(knot), actor._process
+    left, garbage = weakref.ref(knot), actor._garbage
     try:
-        process.settle()
+        garbage.settle()
         del knot
-        process.collect(process._collected_at + COLLECT_EVERY_S)
+        garbage.collect(garbage.collected_at + COLLECT_EVERY_S)
         assert left() is not None, "it is not looked at while the tasks it was loaded with run"
-        process.has_ended()
-        process.collect(process._collected_at + COLLECT_EVERY_S)
+        garbage.has_ended()
+        garbage.collect(garbage.collected_at + COLLECT_EVERY_S)
         assert left() is None
         assert gc.get_freeze_count() > 0, "what the others have is not looked at again"
     finally:
@@ -172,22 +166,22 @@ def test_ray_shows_an_actor_by_its_job_and_tasks(actor):
 
 def test_what_ray_prints_of_a_new_actor_is_no_output_of_a_task(actor):
     print(":actor_name:counts: Map (1/1)", flush=True)
-    assert not actor._process.printed.pending
+    assert not actor._output.printed.pending
     submit(actor, ME)
     print("by a task")
-    assert actor._process.printed.pending
+    assert actor._output.printed.pending
 
 
 def test_a_process_runs_tasks_of_its_new_job_alone_and_logs_for_it(
     actor: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     logging.getLogger("rayflink.first").info("begun")
-    before = actor._process.program
+    before = actor._slot.job.program
     actor.assign(SlotAssignment("next", SLOT, "leader", title="sums: Map (1/1)"))
     with pytest.raises(TaskSubmissionError, match="no coordinator of job job, it is of job next"):
         submit(actor, ME)
     logging.getLogger("rayflink.second").info("goes on")
     logs = {path.relative_to(tmp_path).parts[1]: path.read_text() for path in tmp_path.rglob("*.log")}
     assert "begun" in logs["job"] and "goes on" not in logs["job"] and "goes on" in logs["next"]
-    assert actor._process.program is not before and actor._process.memory is None
-    assert repr(actor) == "sums: Map (1/1)" and actor._streams[0] is not sys.stdout
+    assert actor._slot.job.program is not before
+    assert repr(actor) == "sums: Map (1/1)" and actor._output.streams[0] is not sys.stdout

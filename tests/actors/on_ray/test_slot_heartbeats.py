@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rayflink.actors.exchange.frames import TaskAddress
 from rayflink.actors.messages.messages import TaskReport
-from rayflink.actors.on_ray.slot_heartbeats import SlotHeartbeats
+from rayflink.actors.on_ray.slots.slot_heartbeats import SlotHeartbeats
 
 
 def beat(attempt: str, number: int = 0) -> TaskReport:

@@ -19,6 +19,7 @@ import pytest
 from rayflink.actors.exchange.spilled import SpilledSubpartition
 from rayflink.actors.local.in_process import InProcessCluster
 from rayflink.actors.messages.messages import TaskDeployment
+from rayflink.actors.messages.scheduling import Slot
 from rayflink.actors.messages.settings import MemorySplit
 from rayflink.actors.messages.states import ExecutionState, JobStatus
 from rayflink.actors.task.progress import Progress
@@ -271,26 +272,30 @@ def test_in_whatever_order_and_however_it_ends_all_memory_comes_back(tmp_path: P
 
 # the process of a slot on Ray, without a cluster
 
+SLOT = Slot("default", 0)
+
 
 def process_and_deployments(folder: Path) -> tuple[Any, list[TaskDeployment]]:
-    """A slot's process, and the deployments of two tasks."""
+    """A job in a process, and the deployments of two tasks."""
     from rayflink.actors.on_ray.driver.terminal import Printed
-    from rayflink.actors.on_ray.ray_task import SlotProcess
+    from rayflink.actors.on_ray.slots.process_job import ProcessJob
 
     cluster = Watched(program(folder, "1 mb"))
     cluster.start()
     cluster.round()
-    process = SlotProcess({"host": "here", "node": "here"}, Printed(lambda texts: lambda timeout_s: True))
+    process = ProcessJob({"host": "here", "node": "here"}, Printed(lambda texts: lambda timeout_s: True))
     return process, [task.deployment for task in cluster.tasks.values()]
 
 
 @pytest.mark.slow  # imports Ray
 @pytest.mark.spec("L19", "memory", "M04", "C35", "memory-manager")
-def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
+def test_tasks_of_one_slot_have_one_memory(tmp_path: Path) -> None:
     process, (one, two) = process_and_deployments(tmp_path)
-    memory = process.memory_of(one)
-    assert process.memory_of(two) is memory is process.memory
+    memory = process.memory_of(one, SLOT)
+    assert process.memory_of(two, SLOT) is memory
     assert memory.manager.total == MB
+    another = process.memory_of(two, Slot("default", 1))
+    assert another is not memory and another.manager.total == MB
 
 
 @pytest.mark.slow  # imports Ray
@@ -299,10 +304,10 @@ def test_tasks_of_one_process_have_one_memory(tmp_path: Path) -> None:
 def test_a_thread_that_ends_leaves_no_memory_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: BaseException | None
 ) -> None:
-    from rayflink.actors.on_ray.ray_task import PeerDirectory, RayTask
+    from rayflink.actors.on_ray.slots.ray_task import PeerDirectory, RayTask
 
     process, (one, two) = process_and_deployments(tmp_path)
-    memory, left_while_running = process.memory_of(one).manager, []
+    memory, left_while_running = process.memory_of(one, SLOT).manager, []
     assert memory.reserve(two.attempt, 50)
 
     class Taker(StreamTask):
@@ -317,8 +322,8 @@ def test_a_thread_that_ends_leaves_no_memory_taken(
     answered.set_result(None)
     report = SimpleNamespace(remote=lambda reports: SimpleNamespace(future=lambda: answered))
     around = PeerDirectory({}, {}, SimpleNamespace(report=report), "leader", 60_000)
-    shell = RayTask(b"", one, around, process)
-    monkeypatch.setattr(process, "settle", lambda: None)
+    shell = RayTask(b"", one, SLOT, around, process)
+    monkeypatch.setattr(process.garbage, "settle", lambda: None)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: Taker(deployment, ManualClock(1_000)))
     shell.run()
     assert left_while_running == [150]
@@ -335,9 +340,9 @@ class Knot:
 def test_garbage_in_circles_goes_before_its_time_when_there_is_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rayflink.actors.on_ray import ray_task
+    from rayflink.actors.on_ray.slots import process_garbage
 
-    monkeypatch.setattr(ray_task, "YOUNG_OBJECTS", 1_000)
+    monkeypatch.setattr(process_garbage, "YOUNG_OBJECTS", 1_000)
     process, _ = process_and_deployments(tmp_path)
     now = time.monotonic()
     gc.collect()
@@ -347,10 +352,10 @@ def test_garbage_in_circles_goes_before_its_time_when_there_is_much(
         left.other, right.other = right, left
         gone = weakref.ref(left)
         del left, right
-        process.collect(now)
+        process.garbage.collect(now)
         assert gone() is not None, "a look costs too much for so few"
         held = [[] for _ in range(2_000)]
-        process.collect(now)
+        process.garbage.collect(now)
         assert gone() is None and len(held) == 2_000
     finally:
         gc.enable()

@@ -152,9 +152,12 @@ class FlameGraphs:
 
 
 def _threads(status: Document, vertex: Document, subtasks: Sequence[Document]) -> frozenset[str]:
-    """Return the names of the threads that run subtasks: their own on Ray, that of the job in a local cluster."""
+    """Return the names of the threads that run subtasks: their own on Ray, that of the job in a local cluster.
+
+    A thread in a process of several jobs has the beginning of the job's id in its name.
+    """
     own = {f"{vertex['name']} ({subtask['subtask'] + 1}/{vertex['parallelism']})" for subtask in subtasks}
-    return frozenset({*own, f"job {status['name']}"})
+    return frozenset({*own, *(f"{name} of {status['jid'][:8]}" for name in own), f"job {status['name']}"})
 
 
 def _chosen(samples: _Samples, kind: str, threads: frozenset[str]) -> Stacks:

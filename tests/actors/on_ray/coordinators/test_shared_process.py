@@ -99,9 +99,13 @@ def host(monkeypatch: pytest.MonkeyPatch, places: Any) -> Iterator[Any]:
     monkeypatch.setattr(coordinator_host.JobPlaces, "of_cluster", lambda namespace: places)
     monkeypatch.setattr(coordinator_host.CoordinatorHost, "_end_when_idle", lambda self: None)
     monkeypatch.setattr(coordinator_host, "Coordinator", Inner)
+    present, ended = ("host", "host/slots/1", "host2/slots/1", f"{JOB}/default/0/1"), []
+    monkeypatch.setattr(coordinator_host, "named", lambda is_meant, namespace: [*filter(is_meant, present)])
+    monkeypatch.setattr(coordinator_host, "end_named", lambda names, namespace: ended.extend(names))
     logger = logging.getLogger("rayflink")
     handlers, last = list(logger.handlers), logging.lastResort
-    yield SimpleNamespace(make=lambda: coordinator_host.CoordinatorHost("host", "rayflink"), context=context)
+    made = coordinator_host.CoordinatorHost
+    yield SimpleNamespace(make=lambda: made("host", "rayflink"), context=context, ended=ended)
     logger.handlers, logging.lastResort = handlers, last
 
 
@@ -264,6 +268,7 @@ def test_a_process_that_was_lost_comes_back_with_the_jobs_that_have_a_place_ther
         if thread.name == "come back":
             thread.join(10)
     assert process.status(token) == f"status of {JOB}" and process.expect() == 1
+    assert host.ended == ["host/slots/1"], "the shared slots of the process that was lost"
     with pytest.raises(gone()):
         process.status(other)
 

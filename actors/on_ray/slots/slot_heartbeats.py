@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from ..exchange.frames import TaskAddress
-from ..messages.messages import TaskReport
+from ...exchange.frames import TaskAddress
+from ...messages.messages import TaskReport
 
 
 class SlotHeartbeats:

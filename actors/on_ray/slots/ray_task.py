@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from typing import Any
 
 import ray
@@ -18,49 +16,36 @@ import ray
 from rayflink.common.errors import ConfigError, TaskLost, described
 from rayflink.common.metrics.metric_names import BACK_PRESSURED_TIME, BUSY_TIME, IDLE_TIME
 from rayflink.common.metrics.waits import WAITS
-from rayflink.common.options.store_options import storage_options
 from rayflink.common.text_output.logs import bind, get_logger, spoken_by
 from rayflink.common.user_code.python_files import IMPORT_REMEDY
 from rayflink.common.user_code.stalled import STALLED, stalled_text
 from rayflink.common.user_code.value_bytes import from_bytes
 from rayflink.connectors.collected import rows_go_to
 from rayflink.state.clock import SystemClock
-from rayflink.state.storage.storage_schemes import open_storage
 
-from ..exchange.envelopes import split_envelope
-from ..exchange.frames import BufferResponse, Envelope, TaskAddress
-from ..messages.messages import TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
-from ..messages.states import ExecutionState
-from ..task.failures import describe_failure, halt_process
-from ..task.file_cache import FileCache
-from ..task.progress import Mail, Progress
-from ..task.services import TaskServices
-from ..task.slot_memory import SlotMemory
-from ..task.stalls import WARN_AFTER_S, StepWatch
-from ..task.task import StreamTask
-from ..task.task_folders import report_disks
-from ..task.wiring import wake_at_feedback
-from .coordinators.hosted_coordinator import is_gone
-from .deployment_check import LoadedProgram, TaskSubmissionError
-from .driver.terminal import Printed
-from .ray_handles import RayActor
-from .ray_metrics import PrometheusReports
-from .ray_rows import RowCalls
-from .ray_workers import RayWorker
-from .reports import pack_reports
-from .shared_output import SharedStream
-from .slot_heartbeats import SlotHeartbeats
+from ...exchange.envelopes import split_envelope
+from ...exchange.frames import BufferResponse, Envelope, TaskAddress
+from ...messages.messages import CancelTask, TaskDeployment, TaskFailure, TaskReport, TaskStateChanged, ToCoordinator
+from ...messages.scheduling import Slot
+from ...messages.states import ExecutionState
+from ...task.failures import describe_failure
+from ...task.progress import Mail, Progress
+from ...task.stalls import WARN_AFTER_S, StepWatch
+from ...task.task import StreamTask
+from ...task.task_folders import report_disks
+from ...task.wiring import wake_at_feedback
+from ..coordinators.hosted_coordinator import is_gone
+from ..ray_handles import RayActor
+from ..ray_metrics import PrometheusReports
+from ..ray_rows import RowCalls
+from ..reports import pack_reports
+from .deployment_check import TaskSubmissionError
+from .process_job import ProcessJob
 
 log = get_logger(__name__)
 
 LOST_CALL_S = 10.0
 """A call that failed is never sent again; when the coordinator has not ended the attempt by then, it fails."""
-COLLECT_EVERY_S = 10.0
-"""Cyclic garbage is looked for this often; reference counts do the rest at once."""
-SNAPSHOT_UPLOADS = 4
-"""Files of a snapshot that are stored at the same time."""
-YOUNG_OBJECTS = 100_000
-"""The number of objects created since the last collection that starts a collection among these."""
 WHILE_STALLED: dict[str, Any] = {BUSY_TIME: 1000, IDLE_TIME: 0, BACK_PRESSURED_TIME: 0, WAITS: ()}
 """Rates of the time metrics, in ms per second, of a task whose function does not return; it waits for nothing else."""
 
@@ -84,142 +69,6 @@ class PeerDirectory:
     report_ms: int
 
 
-class SlotProcess:
-    """The state that the tasks of one process share.
-
-    Args:
-        place: pid, begin, node and host of the process, for reports.
-        printed: what the process has printed.
-        streams: in which lines may have been begun.
-    """
-
-    def __init__(self, place: Mapping[str, Any], printed: Printed, streams: Sequence[SharedStream] = ()) -> None:
-        self.place, self.printed, self._streams = place, printed, streams
-        self.program = LoadedProgram()
-        self._file_cache = FileCache()
-        self.tasks: dict[TaskAddress, RayTask] = {}
-        self.memory: SlotMemory | None = None
-        self._early: dict[TaskAddress, list[Envelope]] = {}
-        self._ended: set[TaskAddress] = set()
-        self._background = ThreadPoolExecutor(2, "snapshots")
-        self._changed = threading.Condition()
-        self._collected_at = time.monotonic()
-        self._frozen_garbage = False
-        self.heartbeats = SlotHeartbeats()
-
-    def renew(self, printed: Printed, streams: Sequence[SharedStream]) -> None:
-        """Forget the job whose tasks have all ended, for another one, for whose tasks there may be messages already."""
-        with self._changed:
-            self.printed, self._streams = printed, streams
-            self.program, self._file_cache, self.memory = LoadedProgram(), FileCache(), None
-
-    @property
-    def process_id(self) -> str:
-        """Return the process's id in the cluster, which Flink calls the id of a TaskManager."""
-        return f"{self.place['host']}:{self.place['pid']}"
-
-    def take_in(self, attempt: TaskAddress, task: RayTask) -> None:
-        """Add a task that this process will run."""
-        with self._changed:
-            for envelope in self._early.pop(attempt, ()):
-                task.receive(envelope)
-            self.tasks[attempt] = task
-            self._changed.notify_all()
-
-    def task(self, attempt: TaskAddress) -> RayTask:
-        """Return that task, waiting until it has been added."""
-        with self._changed:
-            self._changed.wait_for(lambda: attempt in self.tasks)
-            return self.tasks[attempt]
-
-    def let_go(self, attempt: TaskAddress) -> None:
-        """Remove an attempt that has ended; messages that still arrive for it are dropped."""
-        with self._changed:
-            self.tasks.pop(attempt, None)
-            self._ended.add(attempt)
-
-    def has_ended_here(self, attempt: TaskAddress) -> bool:
-        """Return whether an attempt was here and has ended."""
-        return attempt in self._ended
-
-    def services_for(self, deployment: TaskDeployment, wake: Callable[[], None]) -> TaskServices:
-        """Return the services of the process for one of its tasks.
-
-        Raises:
-            ConfigError: the parts of the slot's memory do not fit the whole.
-        """
-        return TaskServices(
-            self.memory_of(deployment).manager,
-            halt_process,
-            wake,
-            RayWorker,
-            self._in_background,
-            lru_cache(partial(open_storage, options=storage_options(deployment.config))),
-            uploads=SNAPSHOT_UPLOADS,
-            cached_files=self._file_cache.files_of,
-        )
-
-    def _in_background(self, work: Callable[[], None]) -> None:
-        self._background.submit(work)
-
-    def deliver(self, envelope: Envelope) -> None:
-        """Deliver an envelope to its receiver, which may not be here yet."""
-        with self._changed:
-            if envelope.receiver in self._ended:
-                return
-            task = self.tasks.get(envelope.receiver)
-            if task is None:
-                self._early.setdefault(envelope.receiver, []).append(envelope)
-                return
-        task.receive(envelope)
-
-    def memory_of(self, deployment: TaskDeployment) -> SlotMemory:
-        """Return the slot's memory, which the first task divides as its job's options say.
-
-        Raises:
-            ConfigError: its parts do not fit the whole.
-        """
-        with self._changed:
-            if self.memory is None:
-                self.memory = SlotMemory(deployment.config, f"the slot of {deployment.title} on {self.place['host']}")
-            return self.memory
-
-    def show(self) -> None:
-        """Return when all text that this thread has printed has arrived."""
-        for stream in self._streams:
-            stream.flush()
-        self.printed.send(wait=True)
-
-    def settle(self) -> None:
-        """Freeze present objects after a task has been loaded, and collect garbage by time from now on."""
-        self._thaw()
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-
-    def collect(self, now: float) -> None:
-        """Collect cyclic garbage when it is time, and among new objects when there are many."""
-        if gc.get_count()[0] > YOUNG_OBJECTS:
-            gc.collect(1)
-        if now - self._collected_at >= COLLECT_EVERY_S:
-            self._collected_at = now
-            if not self._thaw():
-                gc.collect()
-                return
-            gc.collect()
-            gc.freeze()
-
-    def has_ended(self) -> None:
-        """Unfreeze objects after a task has ended, so that what it leaves is collected."""
-        self._frozen_garbage = True
-
-    def _thaw(self) -> bool:
-        thawing, self._frozen_garbage = self._frozen_garbage, False
-        if thawing:
-            gc.unfreeze()
-        return thawing
-
-
 class LostCall(ConnectionError):
     """A call of this attempt failed, and its content is missing at the receiver."""
 
@@ -237,12 +86,15 @@ class RayTask:
     Args:
         program: the packed job graph.
         deployment: without operators, which are in the program.
+        slot: that it runs in.
         around: who else there is.
-        process: of the process.
+        process: its job in this process.
     """
 
-    def __init__(self, program: bytes, deployment: TaskDeployment, around: PeerDirectory, process: SlotProcess) -> None:
-        self._program, self._deployment, self._process = program, deployment, process
+    def __init__(
+        self, program: bytes, deployment: TaskDeployment, slot: Slot, around: PeerDirectory, process: ProcessJob
+    ) -> None:
+        self._program, self._deployment, self._slot, self._process = program, deployment, slot, process
         self._coordinator, self._report_s = around.coordinator, around.report_ms / 1000
         self._peers = _Peers(around.actors, around.coordinator)
         here = process.place["node"]
@@ -277,6 +129,10 @@ class RayTask:
                 return
         self._leave(from_bytes(message))
 
+    def cancel(self) -> None:
+        """Cancel the attempt: its coordinator has given up the slot."""
+        self._leave(CancelTask())
+
     def _leave(self, message: Mail) -> None:
         self._mailbox.append(message)
         self._wake.set()
@@ -295,7 +151,8 @@ class RayTask:
         task = self._load(self._program, deployment)
         self._program = b""
         if task is not None:
-            thread = threading.Thread(target=self._step_until_done, args=(task,), name=deployment.name)
+            name = self._process.thread_name(deployment)
+            thread = threading.Thread(target=self._step_until_done, args=(task,), name=name)
             thread.start()
             self._done.wait()
             thread.join()
@@ -311,10 +168,10 @@ class RayTask:
         try:
             whole = self._process.program.whole(program, deployment)
             self._unseal()
-            services = self._process.services_for(deployment, self._wake.set)
-            memory = self._process.memory_of(deployment)
+            services = self._process.services_for(deployment, self._slot, self._wake.set)
+            memory = self._process.memory_of(deployment, self._slot)
             task = StreamTask(whole, SystemClock(), self._mailbox, services=services)
-            task.metrics.located(self._process.place["host"], self._process.process_id)
+            task.metrics.located(str(self._process.place["host"]), self._process.process_id)
             memory.report_in(task.metrics.group.group)
             report_disks(task.metrics.group.group, deployment.config)
             wake_at_feedback(whole, self._wake.set)
@@ -339,7 +196,7 @@ class RayTask:
                 self._leave(from_bytes(message))
 
     def _step_until_done(self, task: StreamTask) -> None:
-        self._process.settle()
+        self._process.garbage.settle()
         bind(**task.identity)
         try:
             with rows_go_to(RowCalls(self._coordinator)):
@@ -352,9 +209,8 @@ class RayTask:
         except BaseException as error:  # a defect of ours, or what ends a program, raised in a user's function
             self._give_up(task, describe_failure(error, task.deployment))
         finally:
-            if self._process.memory is not None:
-                self._process.memory.free(self._deployment.attempt)
-            self._process.has_ended()
+            self._process.free_memory(self._deployment.attempt, self._slot)
+            self._process.garbage.has_ended()
             self._done.set()
 
     def _give_up(self, task: StreamTask, failure: TaskFailure) -> None:
@@ -416,7 +272,7 @@ class RayTask:
                 return
             if self._lost_call is not None and now - self._lost_call[0] > LOST_CALL_S:
                 raise self._lost_call[1]
-            self._process.collect(now)
+            self._process.garbage.collect(now)
             if progress is Progress.BUSY:
                 continue
             self._watch.end()

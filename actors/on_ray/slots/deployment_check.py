@@ -12,10 +12,10 @@ from rayflink.common.options.log_levels import LogLevels
 from rayflink.graph.job_graph import JobGraph
 from rayflink.state.errors import RayflinkError
 
-from ..exchange.frames import TaskAddress
-from ..messages.messages import TaskDeployment
-from ..messages.scheduling import Slot
-from .driver.user_program import unpack
+from ...exchange.frames import TaskAddress
+from ...messages.messages import TaskDeployment
+from ...messages.scheduling import Slot
+from ..driver.user_program import unpack
 
 DEFECT = "this is a defect of the runtime, please report it"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
@@ -20,23 +20,34 @@ from ray.util import get_node_ip_address as node_address
 from rayflink.common.text_output.logs import keep_logs
 from rayflink.common.text_output.plain_table import printable
 
-from ..exchange.envelopes import join_envelope
-from ..exchange.frames import TaskAddress
-from ..messages.messages import TaskDeployment
-from ..messages.scheduling import Slot
-from ..task.allocators import reuse_large_blocks, use_malloc_for_columns
-from ..task.process_inspection import ProcessInspection, process_begin
-from .deployment_check import DeploymentGuard, SlotAssignment
-from .driver.terminal import Text
-from .process_files import FileFacts, ProcessFiles
-from .ray_handles import RayActor, RayActorClass
-from .ray_job_files import job_folder
-from .ray_task import PeerDirectory, RayTask, SlotProcess
-from .shared_output import SharedStream
-from .task_log import LoggedPrinted, TaskLog, log_goes_to
+from ...exchange.envelopes import join_envelope
+from ...exchange.frames import TaskAddress
+from ...messages.messages import TaskDeployment
+from ...messages.scheduling import Slot
+from ...task.allocators import reuse_large_blocks, use_malloc_for_columns
+from ...task.process_inspection import ProcessInspection, process_begin
+from ..process_files import FileFacts, ProcessFiles
+from ..ray_handles import RayActorClass
+from ..task_log import log_goes_to
+from .deployment_check import SlotAssignment
+from .job_output import JobOutput
+from .job_slot import JobSlot
+from .process_garbage import ProcessGarbage
+from .process_job import ProcessJob
+from .ray_task import PeerDirectory
 
 MAIN_LOG = "taskmanager"
 """The name of the whole log of a process, as Flink's."""
+
+
+def begin_process() -> dict[str, object]:
+    """Set up allocators and logs of this process, which runs tasks from now on; return pid, begin, node and host."""
+    use_malloc_for_columns()
+    reuse_large_blocks()
+    keep_logs(sys.stderr)  # which is a file of Ray's
+    node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
+    pid = os.getpid()
+    return {"pid": pid, "begin": process_begin(pid), "node": node, "host": host}
 
 
 class SlotActor:
@@ -47,28 +58,18 @@ class SlotActor:
     """
 
     def __init__(self, assignment: SlotAssignment) -> None:
-        use_malloc_for_columns()
-        reuse_large_blocks()
-        self._coordinator: RayActor = None
-        keep_logs(sys.stderr)  # which is a file of Ray's
-        printed = self._begin(assignment)
-        self._inspection = ProcessInspection()
-        node, host = ray.get_runtime_context().get_node_id(), node_address()  # type: ignore[no-untyped-call]
-        pid = os.getpid()
-        place = {"pid": pid, "begin": process_begin(pid), "node": node, "host": host}
-        self._process = SlotProcess(place, printed, self._streams)
+        self._place: Mapping[str, object] = begin_process()
+        self._garbage, self._inspection = ProcessGarbage(), ProcessInspection()
+        self._begin(assignment)
 
-    def _begin(self, assignment: SlotAssignment) -> LoggedPrinted:
+    def _begin(self, assignment: SlotAssignment) -> None:
         """Begin with a job: its deployments are accepted, and what its tasks print and log goes to its log."""
-        self._guard, self._title = DeploymentGuard(assignment), assignment.title
-        name = str(assignment.slot).replace("/", "-")
-        folder = job_folder(assignment.namespace, assignment.job_id)
-        task_log, self._files = TaskLog(folder, name), ProcessFiles([(folder, name)], MAIN_LOG)
-        log_goes_to(task_log, below=logging.WARNING)
+        self._title, self._output = assignment.title, JobOutput(assignment)
+        self._files = ProcessFiles([self._output.source], MAIN_LOG)
+        log_goes_to(self._output.log, below=logging.WARNING)
         assignment.log_levels.apply()
-        printed = LoggedPrinted(self._send_texts, task_log)
-        self._streams = SharedStream(printed, False), SharedStream(printed, True)
-        return printed
+        job = ProcessJob(self._place, self._output.printed, self._output.streams, self._garbage)
+        self._slot = JobSlot(assignment, job, self._output)
 
     def __repr__(self) -> str:
         """Return the name that Ray shows for this actor on its dashboard and in its logs."""
@@ -77,13 +78,12 @@ class SlotActor:
     @ray.method(concurrency_group="data")
     def deliver(self, header: bytes, *bodies: bytes) -> None:
         """Receive an envelope of a peer in another process."""
-        self._process.deliver(join_envelope(header, bodies))
+        self._slot.job.deliver(join_envelope(header, bodies))
 
     @ray.method(concurrency_group="control")
     def command(self, attempt: TaskAddress, message: bytes) -> None:
         """Receive a command of the coordinator to one of the tasks; one that has ended needs none."""
-        if not self._process.has_ended_here(attempt):
-            self._process.tasks[attempt].command(message)
+        self._slot.command(attempt, message)
 
     @ray.method(concurrency_group="inspection")
     def threads(self) -> list[tuple[str, str]]:
@@ -103,10 +103,7 @@ class SlotActor:
     @ray.method(concurrency_group="inspection")
     def log(self, name: str, most_bytes: int) -> bytes | None:
         """Return the end of a file; None: there is none of this name."""
-        try:
-            return self._files.read(name, most_bytes)
-        except FileNotFoundError:
-            return None
+        return read_log(self._files, name, most_bytes)
 
     @ray.method(concurrency_group="profile")
     def profile(self, duration_s: float, with_idle: bool) -> Sequence[tuple[str, int]]:
@@ -120,8 +117,8 @@ class SlotActor:
     @ray.method(concurrency_group="control")
     def assign(self, assignment: SlotAssignment) -> None:
         """Begin with another job, after all tasks of the one before have finished."""
-        printed = self._begin(assignment)
-        self._process.renew(printed, self._streams)
+        self._slot.job.close()
+        self._begin(assignment)
 
     @ray.method(concurrency_group="control")
     def submit(self, program: bytes, deployment: TaskDeployment, slot: Slot, around: PeerDirectory) -> None:
@@ -130,10 +127,8 @@ class SlotActor:
         Raises:
             TaskSubmissionError: it is none that this process may run.
         """
-        self._guard.accept(deployment, slot, around.leader_id)
-        self._coordinator = around.coordinator
-        sys.stdout, sys.stderr = self._streams  # not before: Ray prints the name of a new actor there
-        self._process.take_in(deployment.attempt, RayTask(program, deployment, around, self._process))
+        self._slot.submit(program, deployment, slot, around)
+        sys.stdout, sys.stderr = self._output.streams  # not before: Ray prints the name of a new actor there
 
     @ray.method(concurrency_group="life")
     def run(self, attempt: TaskAddress) -> None:
@@ -142,14 +137,15 @@ class SlotActor:
         Raises:
             LostCall: the coordinator did not get a report; this is another way to tell it.
         """
-        try:
-            self._process.task(attempt).run()
-        finally:
-            self._process.let_go(attempt)
+        self._slot.run(attempt)
 
-    def _send_texts(self, chunks: list[Text]) -> Callable[[float], bool]:
-        call = self._coordinator.printed.remote(chunks)
-        return lambda timeout_s: bool(ray.wait([call], timeout=timeout_s)[0])
+
+def read_log(files: ProcessFiles, name: str, most_bytes: int) -> bytes | None:
+    """Return the end of a file; None: there is none of this name."""
+    try:
+        return files.read(name, most_bytes)
+    except FileNotFoundError:
+        return None
 
 
 def actor_class(tasks: int) -> RayActorClass:
@@ -157,3 +153,6 @@ def actor_class(tasks: int) -> RayActorClass:
     groups = {"data": 1, "control": 1, "life": tasks, "inspection": 1, "profile": 1}
     options: dict[str, Any] = {"concurrency_groups": groups, "enable_task_events": False}
     return ray.remote(**options)(SlotActor)
+
+
+__all__ = ["MAIN_LOG", "SlotActor", "actor_class", "begin_process", "read_log"]

@@ -11,8 +11,8 @@ from ray.util.placement_group import PlacementGroup, remove_placement_group
 
 from rayflink.common.text_output.logs import get_logger
 
+from ..ray_handles import RayActor
 from .deployment_check import SlotAssignment
-from .ray_handles import RayActor
 
 log = get_logger(__name__)
 
