@@ -66,7 +66,7 @@ class Client:
 
 def run(
     data_path: str | None, jobs: int = 200, running: int = 50, seconds: float = 300.0, rate: int = 100,
-    dispatcher: str = "process",
+    dispatcher: str = "process", slots: int = 25,
 ) -> dict[str, Any]:  # fmt: skip
     """Submit jobs, keep some running, ask at a rate, and return times, counts and memory.
 
@@ -76,14 +76,15 @@ def run(
         seconds: for which requests are sent while they run.
         rate: requests a second, of all clients together.
         dispatcher: "process", as a supervisor of the head node runs it, or "actor" of Ray, with the niceness of jobs.
+        slots: that share a process and one CPU, on a Ray with as many CPUs as these jobs take; 1: each has both alone.
     """
     folders = tempfile.TemporaryDirectory(prefix="cluster-load-", ignore_cleanup_errors=True)  # processes may yet write
-    with folders as folder, bounded_ray(running + 2):
+    with folders as folder, bounded_ray(running + 2 if slots == 1 else -(-running // slots)):
         chosen = {options.REST_PORT.key: 0, options.REST_TOKEN.key: TOKEN, options.HA_STORAGE_DIR.key: folder}
         began = time.monotonic()
         with _actor(chosen) if dispatcher == "actor" else _process(chosen, Path(folder)) as (url, process):
             startup_s = time.monotonic() - began
-            submitted = _submit(url, jobs, running, Path(folder))
+            submitted = _submit(url, jobs, running, Path(folder), slots)
             submitted["all_run_s"] = _await_checkpoints(url, running)
             asked = _ask_for(url, seconds, rate, process)
             states = Counter(job["state"] for job in Client(url).ask("GET", "/rayflink/jobs")[1]["jobs"])
@@ -130,14 +131,14 @@ def _process(chosen: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, int
         process.wait(ANSWER_S)
 
 
-def _submit(url: str, jobs: int, running: int, folder: Path) -> dict[str, float]:
+def _submit(url: str, jobs: int, running: int, folder: Path, slots: int) -> dict[str, float]:
     """Submit jobs, no more at a time than may run; all but the last `running` end after a second."""
     client, times = Client(url), []
     began = time.monotonic()
     for number in range(jobs):
         while sum(job["state"] not in _OVER for job in client.ask("GET", "/rayflink/jobs")[1]["jobs"]) >= running:
             time.sleep(0.1)
-        body = _job(number, 1 if number < jobs - running else LONG_S, folder)
+        body = _job(number, 1 if number < jobs - running else LONG_S, folder, slots)
         sent = time.monotonic()
         status, answer = client.ask("POST", "/rayflink/jobs?client=load", body)
         times.append(time.monotonic() - sent)
@@ -167,10 +168,10 @@ def _await_checkpoints(url: str, running: int) -> float:
     return time.monotonic() - began
 
 
-def _job(number: int, seconds: int, folder: Path) -> bytes:
+def _job(number: int, seconds: int, folder: Path, slots: int) -> bytes:
     env = StreamExecutionEnvironment({
         "execution.checkpointing.interval": "10 s", "execution.checkpointing.dir": str(folder / "checkpoints"),
-        "parallelism.default": 1,
+        "parallelism.default": 1, "rayflink.ray.slots-per-process": slots, "rayflink.ray.slot-cpus": 1 / slots,
     })  # fmt: skip
 
     def wait(value: int) -> int:
