@@ -334,6 +334,7 @@ def test_pages_are_reached_by_keys_and_fit_a_narrow_screen(
     page.get_by_role("dialog", name="Keyboard").wait_for()
     assert not violations(page)
     page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Keyboard").wait_for(state="detached")  # closed: it may be in the page yet
     page.keyboard.press("g")
     page.keyboard.press("h")
     page.get_by_role("heading", name="Jobs that have ended").wait_for()

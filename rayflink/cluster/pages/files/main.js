@@ -203,7 +203,8 @@ let prefix = "";
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || stored(SHORTCUTS) === "off" && event.key !== "Escape") return;
-  if (event.target.closest("input, select, textarea, dialog")) return;
+  const isLeft = event.target.closest("dialog:not([open])"); // it is closed, and has the focus until it is removed
+  if (!isLeft && event.target.closest("input, select, textarea, dialog")) return;
   const page_ = prefix === "g" && PAGES.find(([, , key]) => key === event.key);
   prefix = event.key === "g" ? "g" : "";
   if (page_) go(`#/${page_[0]}`);
