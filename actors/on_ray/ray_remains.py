@@ -38,10 +38,10 @@ def patiently(work: Callable[[], T]) -> T:
             time.sleep(PAUSE_S)
 
 
-def named(is_meant: Callable[[str], bool], namespace: str) -> list[str]:
-    """Return the names of the processes of a namespace that are meant."""
-    present = ray.util.list_named_actors(all_namespaces=True)
-    return [name for actor in present if actor["namespace"] == namespace and is_meant(name := str(actor["name"]))]
+def named(prefix: str, namespace: str) -> list[str]:
+    """Return the names of the processes of a namespace that begin with `prefix`."""
+    present = [actor for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == namespace]
+    return [name for actor in present if (name := str(actor["name"])).startswith(prefix)]
 
 
 def end_named(names: Iterable[str], namespace: str) -> None:
@@ -58,8 +58,7 @@ def remove_remains(job_id: str, namespace: str) -> None:
 
     Ray ends them as well, but takes its time.
     """
-    of_slots = named(lambda name: name.startswith(f"{job_id}/") and not name.endswith("/coordinator"), namespace)
-    end_named(of_slots, namespace)
+    end_named([name for name in named(f"{job_id}/", namespace) if not name.endswith("/coordinator")], namespace)
     for group in placement_group_table().values():
         if str(group["name"]).startswith(f"rayflink/{job_id}/") and group["state"] != "REMOVED":
             try:

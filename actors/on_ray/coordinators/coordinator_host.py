@@ -151,7 +151,7 @@ class CoordinatorHost:
         self._refused: set[str] = set()
         self._busy_until = time.monotonic() + EXPECTS_S
         if ray.get_runtime_context().was_current_actor_reconstructed:
-            end_named(named(lambda actor: actor.startswith(f"{name}/"), namespace), namespace)  # of the lost process
+            end_named(named(f"{name}/", namespace), namespace)  # slots that jobs of the lost process shared
             for place in self._places.all():
                 if place.host == name:
                     self._jobs[place.token] = job = HostedJob(self, place)

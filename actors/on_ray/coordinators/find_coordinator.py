@@ -56,11 +56,10 @@ def end_coordinator(coordinator: RayActor, with_process: bool = True) -> None:
         ray.kill(coordinator, no_restart=True)
     elif not _has_ended(coordinator) and with_process:
         place = JobPlaces.of_cluster(coordinator.namespace).find(coordinator.token.partition("/")[0])
-        prefix = "" if place is None else f"{place.host}/"
-        slots = named(lambda name: bool(prefix) and name.startswith(prefix), coordinator.namespace)
+        shared = () if place is None else named(f"{place.host}/", coordinator.namespace)
         coordinator.free()
         ray.kill(coordinator.host, no_restart=False)
-        end_named(slots, coordinator.namespace)  # those of its next life have other names
+        end_named(shared, coordinator.namespace)  # those of its next life have other names
 
 
 def _has_ended(coordinator: HostedCoordinator) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -25,19 +25,17 @@ from ...exchange.frames import TaskAddress
 from ...messages.messages import TaskDeployment
 from ...messages.scheduling import Slot
 from ...task.allocators import reuse_large_blocks, use_malloc_for_columns
-from ...task.process_inspection import ProcessInspection, process_begin
-from ..process_files import FileFacts, ProcessFiles
+from ...task.process_inspection import process_begin
+from ..process_files import ProcessFiles
 from ..ray_handles import RayActorClass
 from ..task_log import log_goes_to
 from .deployment_check import SlotAssignment
 from .job_output import JobOutput
 from .job_slot import JobSlot
+from .process_calls import GROUPS, MAIN_LOG, ProcessCalls
 from .process_garbage import ProcessGarbage
 from .process_job import ProcessJob
 from .ray_task import PeerDirectory
-
-MAIN_LOG = "taskmanager"
-"""The name of the whole log of a process, as Flink's."""
 
 
 def begin_process() -> dict[str, object]:
@@ -50,7 +48,7 @@ def begin_process() -> dict[str, object]:
     return {"pid": pid, "begin": process_begin(pid), "node": node, "host": host}
 
 
-class SlotActor:
+class SlotActor(ProcessCalls):
     """Shell around the tasks of a slot; `actor_class()` makes the Ray class.
 
     Args:
@@ -59,13 +57,13 @@ class SlotActor:
 
     def __init__(self, assignment: SlotAssignment) -> None:
         self._place: Mapping[str, object] = begin_process()
-        self._garbage, self._inspection = ProcessGarbage(), ProcessInspection()
+        super().__init__(lambda: ProcessFiles([self._output.source], MAIN_LOG))
+        self._garbage = ProcessGarbage()
         self._begin(assignment)
 
     def _begin(self, assignment: SlotAssignment) -> None:
         """Begin with a job: its deployments are accepted, and what its tasks print and log goes to its log."""
         self._title, self._output = assignment.title, JobOutput(assignment)
-        self._files = ProcessFiles([self._output.source], MAIN_LOG)
         log_goes_to(self._output.log, below=logging.WARNING)
         assignment.log_levels.apply()
         job = ProcessJob(self._place, self._output.printed, self._output.streams, self._garbage)
@@ -84,35 +82,6 @@ class SlotActor:
     def command(self, attempt: TaskAddress, message: bytes) -> None:
         """Receive a command of the coordinator to one of the tasks; one that has ended needs none."""
         self._slot.command(attempt, message)
-
-    @ray.method(concurrency_group="inspection")
-    def threads(self) -> list[tuple[str, str]]:
-        """Return name and stack of every thread."""
-        return self._inspection.threads()
-
-    @ray.method(concurrency_group="inspection")
-    def figures(self) -> dict[str, float]:
-        """Return what the process uses."""
-        return self._inspection.figures()
-
-    @ray.method(concurrency_group="inspection")
-    def log_files(self) -> list[FileFacts]:
-        """Return the files that the process writes."""
-        return self._files.list()
-
-    @ray.method(concurrency_group="inspection")
-    def log(self, name: str, most_bytes: int) -> bytes | None:
-        """Return the end of a file; None: there is none of this name."""
-        return read_log(self._files, name, most_bytes)
-
-    @ray.method(concurrency_group="profile")
-    def profile(self, duration_s: float, with_idle: bool) -> Sequence[tuple[str, int]]:
-        """Sample the stacks of this process.
-
-        Raises:
-            ProfilerError: it cannot be profiled.
-        """
-        return self._inspection.profile(duration_s, with_idle)
 
     @ray.method(concurrency_group="control")
     def assign(self, assignment: SlotAssignment) -> None:
@@ -140,19 +109,11 @@ class SlotActor:
         self._slot.run(attempt)
 
 
-def read_log(files: ProcessFiles, name: str, most_bytes: int) -> bytes | None:
-    """Return the end of a file; None: there is none of this name."""
-    try:
-        return files.read(name, most_bytes)
-    except FileNotFoundError:
-        return None
-
-
 def actor_class(tasks: int) -> RayActorClass:
     """Return the Ray actor class of slots that run at most `tasks` tasks at a time."""
-    groups = {"data": 1, "control": 1, "life": tasks, "inspection": 1, "profile": 1}
+    groups = {"data": 1, "control": 1, "life": tasks, **GROUPS}
     options: dict[str, Any] = {"concurrency_groups": groups, "enable_task_events": False}
     return ray.remote(**options)(SlotActor)
 
 
-__all__ = ["MAIN_LOG", "SlotActor", "actor_class", "begin_process", "read_log"]
+__all__ = ["SlotActor", "actor_class", "begin_process"]

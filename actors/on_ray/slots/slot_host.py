@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -23,20 +23,23 @@ from ...exchange.envelopes import join_envelope
 from ...exchange.frames import Envelope, TaskAddress
 from ...messages.messages import TaskDeployment
 from ...messages.scheduling import Slot
-from ...task.process_inspection import ProcessInspection
-from ..process_files import FileFacts, ProcessFiles
+from ..process_files import ProcessFiles
 from ..ray_handles import RayActorClass
 from ..task_log import JobLogs
 from .deployment_check import SlotAssignment
 from .job_output import JobOutput, OutputOfJobs
 from .job_slot import JobSlot, SlotClosed
+from .process_calls import GROUPS, MAIN_LOG, ProcessCalls
 from .process_garbage import ProcessGarbage
 from .process_job import ProcessJob
 from .ray_task import PeerDirectory
-from .slot_actor import MAIN_LOG, begin_process, read_log
+from .slot_actor import begin_process
+
+MOST_CLOSED = 10_000
+"""Closed slots that are remembered, for calls that arrive late."""
 
 
-class SlotHost:
+class SlotHost(ProcessCalls):
     """The slots of a process; each call names the slot by its token.
 
     Args:
@@ -45,10 +48,12 @@ class SlotHost:
 
     def __init__(self, slots: int) -> None:
         self._place: Mapping[str, object] = {**begin_process(), PROCESS_SLOTS: slots}
-        self._garbage, self._inspection = ProcessGarbage(), ProcessInspection()
+        super().__init__(lambda: ProcessFiles([output.source for output in self._outputs.values()], MAIN_LOG))
+        self._garbage = ProcessGarbage()
         self._logs = JobLogs(below=logging.WARNING)
         self._slots: dict[str, JobSlot] = {}
-        self._closed: set[str] = set()
+        self._closed: dict[str, None] = {}
+        """Tokens of the slots that were closed last, in that order."""
         self._early: dict[str, list[Envelope]] = {}
         """Token of a slot that is not open yet -> data for its tasks."""
         self._outputs: dict[str, JobOutput] = {}
@@ -84,7 +89,9 @@ class SlotHost:
     def close(self, token: str, within_s: float) -> bool:
         """Close a slot, whose tasks are cancelled, and return whether they have ended in time."""
         with self._changed:
-            self._closed.add(token)
+            self._closed[token] = None
+            if len(self._closed) > MOST_CLOSED:
+                del self._closed[next(iter(self._closed))]
             self._early.pop(token, None)
             self._changed.notify_all()
             slot = self._slots.get(token)
@@ -159,42 +166,9 @@ class SlotHost:
         """Return never: the error of this call is the end of the process."""
         threading.Event().wait()
 
-    @ray.method(concurrency_group="inspection")
-    def threads(self) -> list[tuple[str, str]]:
-        """Return name and stack of every thread."""
-        return self._inspection.threads()
-
-    @ray.method(concurrency_group="inspection")
-    def figures(self) -> dict[str, float]:
-        """Return what the process uses."""
-        return self._inspection.figures()
-
-    @ray.method(concurrency_group="inspection")
-    def log_files(self) -> list[FileFacts]:
-        """Return the files that the process writes for the jobs that it has."""
-        return self._files().list()
-
-    @ray.method(concurrency_group="inspection")
-    def log(self, name: str, most_bytes: int) -> bytes | None:
-        """Return the end of a file; None: there is none of this name."""
-        return read_log(self._files(), name, most_bytes)
-
-    def _files(self) -> ProcessFiles:
-        return ProcessFiles([output.source for output in self._outputs.values()], MAIN_LOG)
-
-    @ray.method(concurrency_group="profile")
-    def profile(self, duration_s: float, with_idle: bool) -> Sequence[tuple[str, int]]:
-        """Sample the stacks of this process.
-
-        Raises:
-            ProfilerError: it cannot be profiled.
-        """
-        return self._inspection.profile(duration_s, with_idle)
-
-
 def host_class(slots: int, tasks: int) -> RayActorClass:
     """Return the Ray actor class of processes with `slots` slots, each of which runs at most `tasks` tasks."""
-    groups = {"data": 1, "control": 1, "life": slots * tasks, "inspection": 1, "profile": 1, "end": slots, "exist": 1}
+    groups = {"data": 1, "control": 1, "life": slots * tasks, "end": slots, "exist": 1, **GROUPS}
     options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "concurrency_groups": groups,
                                "enable_task_events": False}  # fmt: skip
     return ray.remote(**options)(SlotHost)

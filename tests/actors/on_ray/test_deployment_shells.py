@@ -320,7 +320,7 @@ def test_a_process_is_lost_with_every_error_that_is_not_of_its_task(shell: Any, 
 
 
 def test_an_attempt_goes_elsewhere_when_its_process_was_lost_for_others(shell: Any) -> None:
-    """No call of this job was under way there, so that nothing has told it."""
+    """No call of this job was under way there, so it has had no error."""
     processes, job = Processes(lambda *given: None), shared(Job(three_vertices()))
     hosts = Hosts(processes)
     slots = shell(processes, job, hosts=hosts)._slots

@@ -240,7 +240,7 @@ def shell(
     """What runs `task` to its end, and the coordinator's `report`, which answers so."""
     report = Method(*answers)
     around = module.PeerDirectory({}, {}, SimpleNamespace(report=report), "leader", 60_000)
-    process = module.ProcessJob({"node": "node", "host": "127.0.0.1"}, Printed(lambda texts: lambda timeout_s: True))
+    process = module.ProcessJob({"node": "node", "host": "127.0.0.1"}, Printed(lambda chunks: lambda timeout_s: True))
     shell = module.RayTask(b"", DEPLOYMENT, Slot("default", 0), around, process)
     monkeypatch.setattr(shell, "_load", lambda program, deployment: task)
     return shell.run, report

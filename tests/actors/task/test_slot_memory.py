@@ -283,7 +283,7 @@ def process_and_deployments(folder: Path) -> tuple[Any, list[TaskDeployment]]:
     cluster = Watched(program(folder, "1 mb"))
     cluster.start()
     cluster.round()
-    process = ProcessJob({"host": "here", "node": "here"}, Printed(lambda texts: lambda timeout_s: True))
+    process = ProcessJob({"host": "here", "node": "here"}, Printed(lambda chunks: lambda timeout_s: True))
     return process, [task.deployment for task in cluster.tasks.values()]
 
 

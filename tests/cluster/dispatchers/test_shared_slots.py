@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rayflink.actors.on_ray.coordinators.find_coordinator import job_names
 from rayflink.cluster.dispatcher.dispatcher import Dispatcher
 from rayflink.cluster.runners.ray_runner import RayRunner
 from rayflink.datastream import StreamExecutionEnvironment
@@ -39,8 +40,8 @@ def dispatcher(runner: RayRunner, tmp_path: Path) -> Iterator[Dispatcher]:
     dispatcher.start("http://here")
     yield dispatcher
     dispatcher.close()
-    for status in runner.statuses():
-        runner.suspend(status["jid"])
+    for job_id in job_names(watching.NAMESPACE):  # those that have ended keep their results for a minute
+        runner.suspend(job_id)
 
 
 def reached(dispatcher: Dispatcher, job_id: str, *states: str) -> bool:

@@ -100,7 +100,9 @@ def host(monkeypatch: pytest.MonkeyPatch, places: Any) -> Iterator[Any]:
     monkeypatch.setattr(coordinator_host.CoordinatorHost, "_end_when_idle", lambda self: None)
     monkeypatch.setattr(coordinator_host, "Coordinator", Inner)
     present, ended = ("host", "host/slots/1", "host2/slots/1", f"{JOB}/default/0/1"), []
-    monkeypatch.setattr(coordinator_host, "named", lambda is_meant, namespace: [*filter(is_meant, present)])
+    monkeypatch.setattr(
+        coordinator_host, "named", lambda prefix, namespace: [name for name in present if name.startswith(prefix)]
+    )
     monkeypatch.setattr(coordinator_host, "end_named", lambda names, namespace: ended.extend(names))
     logger = logging.getLogger("rayflink")
     handlers, last = list(logger.handlers), logging.lastResort
@@ -271,6 +273,29 @@ def test_a_process_that_was_lost_comes_back_with_the_jobs_that_have_a_place_ther
     assert host.ended == ["host/slots/1"], "the shared slots of the process that was lost"
     with pytest.raises(gone()):
         process.status(other)
+
+
+def test_a_coordinator_that_does_not_end_takes_along_the_slots_that_jobs_share(
+    places: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ray.exceptions import GetTimeoutError
+
+    from rayflink.actors.on_ray.coordinators import find_coordinator
+    from rayflink.actors.on_ray.coordinators.hosted_coordinator import HostedCoordinator
+
+    token, steps = placed(places), []
+
+    def get(call: object, timeout: float) -> None:
+        raise GetTimeoutError
+
+    ray = SimpleNamespace(get=get, kill=lambda actor, no_restart: steps.append(("killed", actor.name, no_restart)))
+    monkeypatch.setattr(find_coordinator, "ray", ray)
+    monkeypatch.setattr(find_coordinator.JobPlaces, "of_cluster", lambda namespace: places)
+    monkeypatch.setattr(find_coordinator, "named", lambda prefix, namespace: [f"{prefix}slots/1"])
+    monkeypatch.setattr(find_coordinator, "end_named", lambda names, namespace: steps.append(("ended", *names)))
+    host = SimpleNamespace(name="host", end=SimpleNamespace(remote=lambda token: token))
+    find_coordinator.end_coordinator(HostedCoordinator(host, "rayflink", token))
+    assert steps == [("killed", "host", False), ("ended", "host/slots/1")] and places.find(JOB) is None
 
 
 def test_a_job_that_cannot_come_back_leaves_its_place(

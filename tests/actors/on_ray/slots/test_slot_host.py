@@ -74,12 +74,12 @@ class Terminal:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from rayflink.actors.on_ray.slots import job_output
 
-        self.texts: dict[str, str] = {}
+        self.printed: dict[str, str] = {}
         monkeypatch.setattr(job_output.ray, "wait", lambda calls, timeout: (calls, []))
 
     def of(self, job_id: str) -> Any:
         def put(chunks: list[tuple[bool, str]]) -> str:
-            self.texts[job_id] = self.texts.get(job_id, "") + "".join(text for _, text in chunks)
+            self.printed[job_id] = self.printed.get(job_id, "") + "".join(string for _, string in chunks)
             return job_id
 
         return SimpleNamespace(printed=SimpleNamespace(remote=put))
@@ -142,7 +142,7 @@ def test_what_tasks_print_and_log_goes_to_their_own_job(
         print("late")
     for token in ("a", "b"):
         host._slots[token].job.show()
-    assert terminal.texts == {"one": "printed for one\n", "two": "printed for two\n"}
+    assert terminal.printed == {"one": "printed for one\n", "two": "printed for two\n"}
     logs = {path.parent.name: path.read_text() for path in tmp_path.rglob("*.log")}
     for job_id, other in (("one", "two"), ("two", "one")):
         assert f"printed for {job_id}" in logs[job_id] and f"logged for {job_id}" in logs[job_id]
@@ -156,7 +156,7 @@ def test_what_tasks_print_and_log_goes_to_their_own_job(
     assert host.close("b", 10)
     print("by a thread, with one job left")
     host._slots["a"].job.show()
-    assert terminal.texts["one"].endswith("by a thread, with one job left\n")
+    assert terminal.printed["one"].endswith("by a thread, with one job left\n")
     assert host.close("a", 10)
     for _, thread in begun:
         thread.join(10)
@@ -238,6 +238,18 @@ def test_a_slot_that_was_closed_before_it_was_opened_stays_closed(host: Any) -> 
     assert host._slots == {} and host._outputs == {}
     with pytest.raises(SlotClosed):
         host.run("a", ONE)
+
+
+def test_a_process_remembers_the_slots_that_were_closed_last_and_no_more(
+    host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rayflink.actors.on_ray.slots import slot_host
+
+    monkeypatch.setattr(slot_host, "MOST_CLOSED", 2)
+    for token in "abc":
+        open_slot(host, token, f"job {token}")
+        assert host.close(token, 10)
+    assert list(host._closed) == ["b", "c"] and host._slots == host._outputs == {}
 
 
 def test_a_call_that_waits_for_an_attempt_returns_when_it_is_refused(host: Any) -> None:
